@@ -1,0 +1,1 @@
+//! A run on disk: journal, Parquet, salvage and run.json.

@@ -1,0 +1,2 @@
+//! The binary `firstcheck`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Several runs with a purpose: plan, next step, ledger.

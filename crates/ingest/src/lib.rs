@@ -1,0 +1,1 @@
+//! Bytes to evidence: detection, foreign result files, metrics pages, vocabulary.

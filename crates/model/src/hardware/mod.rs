@@ -1,0 +1,7 @@
+//! Exact arithmetic of hardware and model geometry: what follows from shapes alone, without calibration.
+
+mod geometry;
+mod gpu;
+
+pub use geometry::ModelGeometry;
+pub use gpu::Gpu;

@@ -1,0 +1,23 @@
+//! The nouns of firstcheck: runs, requests, events, signals, evidence, findings, the report; and exact arithmetic of
+//! hardware and model geometry.
+//!
+//! Everything here is plain data with its definitions. Nothing here does I/O, knows a clock or a file format.
+
+pub mod distribution;
+pub mod event;
+pub mod evidence;
+pub mod exit_code;
+pub mod finding;
+pub mod fingerprint;
+pub mod hardware;
+pub mod measurement;
+pub mod metric;
+pub mod moment;
+pub mod recording;
+pub mod report;
+pub mod request;
+pub mod run;
+pub mod signal;
+pub mod slo;
+pub mod span;
+pub mod unit;

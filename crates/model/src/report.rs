@@ -1,0 +1,350 @@
+//! One report structure for every verb; renderers only lay it out.
+
+use crate::{
+    finding::Finding,
+    fingerprint::Fingerprint,
+    metric::{Metric, Stat},
+    run::{ClientHealth, Origin, RunId, RunState},
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use std::collections::BTreeMap;
+
+/// Version of the JSON report.
+pub const SCHEMA: &str = "firstcheck.report/1";
+
+/// What a comparison or gate concludes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Every gated metric is shown to be no worse than its margin.
+    Pass,
+    /// A gated metric is shown to be worse than its margin.
+    Fail,
+    /// The data cannot decide.
+    Inconclusive,
+    /// The two sides may not be compared.
+    NotComparable,
+    /// Nothing was judged.
+    None,
+}
+
+/// A number, or the quantile that reaches unanswered requests.
+///
+/// In JSON a number or `{"unbounded": true}`; never null, which is missing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Quantity {
+    /// A finite number.
+    Finite(f64),
+    /// It reaches requests that were never answered.
+    Unbounded,
+}
+
+impl Quantity {
+    /// `value` as a quantity: `+∞` is unbounded; NaN has no quantity.
+    pub fn of(value: f64) -> Option<Self> {
+        if value.is_nan() {
+            None
+        } else if value.is_finite() {
+            Some(Self::Finite(value))
+        } else {
+            Some(Self::Unbounded)
+        }
+    }
+
+    /// The number, if finite.
+    pub fn finite(self) -> Option<f64> {
+        match self {
+            Self::Finite(value) => Some(value),
+            Self::Unbounded => None,
+        }
+    }
+}
+
+impl Serialize for Quantity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Finite(value) => serializer.serialize_f64(*value),
+            Self::Unbounded => BTreeMap::from([("unbounded", true)]).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Quantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        match (&value, value.get("unbounded")) {
+            (serde_json::Value::Number(number), _) => {
+                number.as_f64().map(Self::Finite).ok_or_else(|| D::Error::custom("number out of range"))
+            }
+            (_, Some(serde_json::Value::Bool(true))) => Ok(Self::Unbounded),
+            _ => Err(D::Error::custom("expected a number or {\"unbounded\": true}")),
+        }
+    }
+}
+
+/// What a metric's comparison may claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Claim {
+    /// Worse, beyond the margin.
+    Regressed,
+    /// Worse, but within the margin.
+    RegressedWithinMargin,
+    /// Better.
+    Improved,
+    /// Not worse than the margin.
+    NonInferior,
+    /// Cannot be told.
+    Inconclusive,
+    /// Both values are shown; nothing is claimed.
+    Shown,
+    /// Too few requests for this quantile, or a client that cannot speak of it.
+    NotClaimable,
+    /// The two sides differ in what was offered.
+    NotComparable,
+}
+
+/// One metric of a comparison (or of a single run, which fills `candidate` alone).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MetricRow {
+    /// Which metric.
+    pub metric: Metric,
+    /// Its quantile; null for a mean or a total.
+    pub quantile: Option<f64>,
+    /// Which statistic, in words (`p95`, `mean`, `total`).
+    pub stat: String,
+    /// Unit of `base` and `candidate`.
+    pub unit: String,
+    /// The slice of requests; null for all.
+    pub slice: Option<String>,
+    /// Base's value; null when missing.
+    pub base: Option<Quantity>,
+    /// Candidate's value; null when missing.
+    pub candidate: Option<Quantity>,
+    /// candidate / base.
+    pub ratio: Option<Quantity>,
+    /// Interval of the ratio.
+    pub interval: Option<[Quantity; 2]>,
+    /// Confidence of the interval (0.95).
+    pub confidence: Option<f64>,
+    /// Samples behind base's and candidate's value.
+    pub n: [Option<u64>; 2],
+    /// Pairs behind the interval; 0 without pairs.
+    pub pairs: u64,
+    /// Smallest relative difference that would be found four times in five.
+    pub mde: Option<f64>,
+    /// Margin in force for this metric, relative.
+    pub margin: Option<f64>,
+    /// Whether the design only allows to show effects.
+    pub exploratory: bool,
+    /// What may be claimed.
+    pub claim: Claim,
+    /// Why not more, in words.
+    pub note: Option<String>,
+}
+
+impl MetricRow {
+    /// A row that shows values and claims nothing.
+    pub fn shown(
+        metric: Metric,
+        stat: Stat,
+        base: Option<Quantity>,
+        candidate: Option<Quantity>,
+        n: [Option<u64>; 2],
+    ) -> Self {
+        let ratio = match (base, candidate) {
+            (Some(Quantity::Finite(b)), Some(Quantity::Finite(c))) if b != 0.0 => Quantity::of(c / b),
+            (Some(Quantity::Finite(_)), Some(Quantity::Unbounded)) => Some(Quantity::Unbounded),
+            _ => None,
+        };
+        let quantile = match stat {
+            Stat::Quantile(p) => Some(p),
+            _ => None,
+        };
+        Self {
+            metric,
+            quantile,
+            stat: stat.to_string(),
+            unit: metric.unit().into(),
+            slice: None,
+            base,
+            candidate,
+            ratio,
+            interval: None,
+            confidence: None,
+            n,
+            pairs: 0,
+            mde: None,
+            margin: None,
+            exploratory: true,
+            claim: Claim::Shown,
+            note: None,
+        }
+    }
+}
+
+/// Where time was gained or lost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StageRow {
+    /// Stage name.
+    pub stage: String,
+    /// What is split (`ttft p95`, `ttft mean`).
+    pub of: String,
+    /// Base's part.
+    pub base: Option<f64>,
+    /// Candidate's part.
+    pub candidate: Option<f64>,
+    /// candidate − base.
+    pub delta: f64,
+    /// Interval of the delta.
+    pub interval: Option<[f64; 2]>,
+    /// Unit of the delta.
+    pub unit: String,
+    /// Share of the total delta.
+    pub share: Option<f64>,
+    /// `spans` or `histogram means`.
+    pub basis: String,
+}
+
+/// One run of a side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRow {
+    /// Identity.
+    pub id: RunId,
+    /// Path or address.
+    pub label: String,
+    /// Where its rows come from.
+    pub origin: Origin,
+    /// Whether it ended as planned.
+    pub state: RunState,
+    /// Pair it belongs to.
+    pub pair: Option<u32>,
+    /// Workload in words.
+    pub workload: String,
+    /// Length of the window, seconds.
+    pub window_s: Option<f64>,
+    /// Requests in the window.
+    pub requests: u64,
+    /// Requests of the window by fate.
+    pub fates: BTreeMap<String, u64>,
+    /// Failures by reason, most frequent first in the order of the map's counts.
+    pub errors: BTreeMap<String, u64>,
+    /// What the client found out about itself.
+    pub client: Option<ClientHealth>,
+    /// What a reader should know.
+    pub warnings: Vec<String>,
+}
+
+/// One side.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SideReport {
+    /// What the deployment is (of its first run).
+    pub fingerprint: Fingerprint,
+    /// Its runs.
+    pub runs: Vec<RunRow>,
+}
+
+/// Both sides; a single run or deployment is the candidate.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sides {
+    /// What is known to be good.
+    pub base: Option<SideReport>,
+    /// What is in question.
+    pub candidate: Option<SideReport>,
+}
+
+/// Something that was given and could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// The file.
+    pub path: String,
+    /// The line, counted from 1, where there is one.
+    pub line: Option<u64>,
+    /// Why.
+    pub reason: String,
+}
+
+/// A threshold in force.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Parameter {
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// What it does.
+    pub meaning: String,
+}
+
+/// A difference between the two sides' fingerprints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Field.
+    pub field: String,
+    /// Base's value.
+    pub base: String,
+    /// Candidate's value.
+    pub candidate: String,
+}
+
+/// What a verb found: the one structure that every renderer and the exit code read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The verb that made it.
+    pub verb: String,
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// Why, in words, the most important first.
+    pub why: Vec<String>,
+    /// Why the data as a whole may not be believed (invalid client, interrupted run); empty otherwise.
+    pub invalid: Vec<String>,
+    /// Both sides.
+    pub sides: Sides,
+    /// What differs between the deployments.
+    pub differences: Vec<Difference>,
+    /// Metrics.
+    pub metrics: Vec<MetricRow>,
+    /// Where time was gained or lost.
+    pub stages: Vec<StageRow>,
+    /// What the checks found.
+    pub findings: Vec<Finding>,
+    /// What was given and could not be read.
+    pub unread: Vec<Unread>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+    /// Seed of everything random behind it.
+    pub seed: Option<u64>,
+    /// The tool with its version.
+    pub tool: String,
+    /// Every threshold in force.
+    pub parameters: BTreeMap<String, Parameter>,
+}
+
+impl Report {
+    /// An empty report of `verb`.
+    pub fn new(verb: impl Into<String>, tool: impl Into<String>) -> Self {
+        Self {
+            schema: SCHEMA.into(),
+            verb: verb.into(),
+            verdict: Verdict::None,
+            why: Vec::new(),
+            invalid: Vec::new(),
+            sides: Sides::default(),
+            differences: Vec::new(),
+            metrics: Vec::new(),
+            stages: Vec::new(),
+            findings: Vec::new(),
+            unread: Vec::new(),
+            notes: Vec::new(),
+            seed: None,
+            tool: tool.into(),
+            parameters: BTreeMap::new(),
+        }
+    }
+
+    /// The row of that metric and statistic over all requests.
+    pub fn metric(&self, metric: Metric, stat: &str) -> Option<&MetricRow> {
+        self.metrics.iter().find(|row| row.metric == metric && row.stat == stat && row.slice.is_none())
+    }
+}

@@ -1,0 +1,217 @@
+//! Engine-neutral names of what a deployment exposes, and the series that carry them.
+
+use crate::{
+    measurement::{Missing, Why},
+    moment::{Moment, Window},
+    unit::Seconds,
+};
+use serde::{Deserialize, Serialize};
+
+macro_rules! signals {
+    ($($(#[$meta:meta])* $variant:ident = $name:literal;)+) => {
+        /// What a series means, whatever an engine calls it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Signal { $($(#[$meta])* $variant),+ }
+
+        impl Signal {
+            /// All signals.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The engine-neutral name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+        }
+    };
+}
+
+signals! {
+    /// Requests in the running batch (gauge).
+    Running = "running";
+    /// Requests waiting for admission (gauge).
+    Waiting = "waiting";
+    /// Share of KV blocks in use, 0 to 1 (gauge).
+    KvCacheUsage = "kv_cache_usage";
+    /// Preemptions, or retractions (counter).
+    Preemptions = "preemptions";
+    /// Tokens looked up in the prefix cache (counter).
+    PrefixQueries = "prefix_queries";
+    /// Tokens found in the prefix cache (counter).
+    PrefixHits = "prefix_hits";
+    /// Prompt tokens processed (counter).
+    PromptTokens = "prompt_tokens";
+    /// Tokens generated (counter).
+    GenerationTokens = "generation_tokens";
+    /// Requests finished, by reason (counter).
+    Finished = "finished";
+    /// Time to first token, from arrival at the server (histogram).
+    Ttft = "ttft";
+    /// Inter-token latency (histogram).
+    Itl = "itl";
+    /// Time per output token, one a request (histogram).
+    Tpot = "tpot";
+    /// Whole request (histogram).
+    E2e = "e2e";
+    /// Wait until first scheduled (histogram).
+    QueueTime = "queue_time";
+    /// First scheduled to first token (histogram).
+    PrefillTime = "prefill_time";
+    /// First to last token, preempted waits included (histogram).
+    DecodeTime = "decode_time";
+    /// First scheduled to last token (histogram).
+    InferenceTime = "inference_time";
+    /// Prompt tokens computed, not found in a cache, one a request (histogram).
+    PrefillComputedTokens = "prefill_computed_tokens";
+    /// Tokens a step (histogram).
+    IterationTokens = "iteration_tokens";
+    /// KV-cache configuration as labels (info gauge).
+    CacheConfig = "cache_config";
+    /// Start of the server process, Unix seconds (gauge).
+    ProcessStart = "process_start";
+    /// Resident memory of the process that serves the page (gauge).
+    ProcessMemory = "process_memory";
+}
+
+/// Which part of a family a series is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// The value of a counter or gauge.
+    Value,
+    /// A histogram's or summary's `_sum`.
+    Sum,
+    /// A histogram's or summary's `_count`.
+    Count,
+    /// A histogram's cumulative bucket with its upper bound (`+∞` for the last).
+    Bucket(f64),
+    /// A summary's quantile.
+    Quantile(f64),
+}
+
+/// How values of a series behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeriesKind {
+    /// Only grows, restarts from zero.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// The page did not say.
+    Untyped,
+}
+
+/// Label names and values, sorted by name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub struct Labels(pub Vec<(String, String)>);
+
+impl Labels {
+    /// Labels from pairs, sorted.
+    pub fn new(mut pairs: Vec<(String, String)>) -> Self {
+        pairs.sort();
+        Self(pairs)
+    }
+
+    /// The value of `name`.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+
+    /// As a page writes them: `{a="b",c="d"}`; empty without labels.
+    pub fn render(&self) -> String {
+        if self.0.is_empty() {
+            return String::new();
+        }
+        let inner: Vec<String> = self.0.iter().map(|(n, v)| format!("{n}={v:?}")).collect();
+        format!("{{{}}}", inner.join(","))
+    }
+}
+
+/// One series: a raw name with labels, and its samples in time order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Name as the page writes it, suffix included (`vllm:num_preemptions_total`).
+    pub name: String,
+    /// Labels, without the bucket's `le` and the summary's `quantile` (those are in `part`).
+    pub labels: Labels,
+    /// Which page it came from (`main`, or the name given to an extra page).
+    pub page: String,
+    /// Counter or gauge.
+    pub kind: SeriesKind,
+    /// Which part of its family.
+    pub part: Part,
+    /// What it means, if the vocabulary knows the name.
+    pub signal: Option<Signal>,
+    /// Sample times, ascending.
+    pub at: Vec<Moment>,
+    /// Sample values, as many as `at`.
+    pub value: Vec<f64>,
+}
+
+/// Growth of a counter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Delta {
+    /// Growth; a lower bound when `resets > 0`.
+    pub value: f64,
+    /// How often the counter restarted.
+    pub resets: u32,
+    /// Samples used.
+    pub samples: u32,
+    /// From the first to the last sample used.
+    pub over: Seconds,
+    /// First sample used.
+    pub from: Moment,
+    /// Last sample used.
+    pub to: Moment,
+}
+
+impl Series {
+    /// Growth between the last sample at or before the window's start and the first at or after its end, so that the
+    /// whole window is covered; where those are missing, between the outermost samples inside.
+    ///
+    /// After a reset the counter restarts from zero, so the new value counts in full; what was lost between the last
+    /// sample and the reset is unknown.
+    ///
+    /// # Errors
+    /// [`Missing`] with fewer than two samples.
+    pub fn delta(&self, window: Option<Window>) -> Result<Delta, Missing> {
+        let (first, last) = match window {
+            None => (0, self.at.len()),
+            Some(w) => {
+                let first = self.at.partition_point(|t| *t <= w.start).saturating_sub(1);
+                let end = self.at.partition_point(|t| *t < w.end);
+                (first, (end + 1).min(self.at.len()))
+            }
+        };
+        let (at, value) = (self.at.get(first..last).unwrap_or(&[]), self.value.get(first..last).unwrap_or(&[]));
+        let (Some(from), Some(to)) = (at.first(), at.last()) else { return Err(self.too_few(0)) };
+        if at.len() < 2 {
+            return Err(self.too_few(at.len() as u64));
+        }
+        let (mut growth, mut resets) = (0.0, 0);
+        for pair in value.windows(2) {
+            if pair[1] >= pair[0] {
+                growth += pair[1] - pair[0];
+            } else {
+                growth += pair[1];
+                resets += 1;
+            }
+        }
+        let over = to.since(*from).unwrap_or(Seconds(0.0));
+        Ok(Delta { value: growth, resets, samples: at.len() as u32, over, from: *from, to: *to })
+    }
+
+    /// Samples inside the window.
+    pub fn inside(&self, window: Option<Window>) -> impl Iterator<Item = (Moment, f64)> + '_ {
+        let samples = self.at.iter().copied().zip(self.value.iter().copied());
+        samples.filter(move |(at, _)| window.is_none_or(|w| w.contains(*at)))
+    }
+
+    fn too_few(&self, have: u64) -> Missing {
+        Missing {
+            what: format!("two samples of {}{} around the window", self.name, self.labels.render()),
+            why: Why::TooFew { have, need: 2 },
+            obtain: "scrape /metrics before and after the window: firstcheck run does".into(),
+        }
+    }
+}

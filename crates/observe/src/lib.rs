@@ -1,0 +1,1 @@
+//! What a live deployment says of itself: HTTP and TLS client, metrics scraper, endpoints.

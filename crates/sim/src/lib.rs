@@ -1,0 +1,1 @@
+//! An LLM-serving engine in virtual time.
