@@ -1,0 +1,40 @@
+use firstcheck_model::{
+    measurement::Why,
+    moment::{Moment, Window},
+    signal::{Labels, Part, Series, SeriesKind},
+};
+
+fn counter(samples: &[(i64, f64)]) -> Series {
+    Series {
+        name: "vllm:num_preemptions_total".into(),
+        labels: Labels::default(),
+        page: "main".into(),
+        kind: SeriesKind::Counter,
+        part: Part::Value,
+        signal: None,
+        at: samples.iter().map(|(at, _)| Moment::at(*at)).collect(),
+        value: samples.iter().map(|(_, value)| *value).collect(),
+    }
+}
+
+#[test]
+fn growth_covers_the_window_and_sees_resets() {
+    let window = |start, end| Some(Window { start: Moment::at(start), end: Moment::at(end) });
+    let rows: &[(&[(i64, f64)], Option<Window>, f64, u32)] = &[
+        (&[(0, 5.0), (10, 9.0)], None, 4.0, 0),
+        (&[(0, 5.0), (10, 9.0), (20, 12.0), (30, 40.0)], window(10, 20), 3.0, 0),
+        (&[(0, 5.0), (12, 9.0), (18, 12.0), (30, 40.0)], window(10, 20), 35.0, 0),
+        (&[(0, 5.0), (10, 2.0), (20, 3.0)], None, 3.0, 1),
+    ];
+    for (samples, window, growth, resets) in rows {
+        let delta = counter(samples).delta(*window).unwrap();
+        assert_eq!((delta.value, delta.resets), (*growth, *resets), "{samples:?}");
+    }
+}
+
+#[test]
+fn one_sample_is_no_growth_of_zero() {
+    let missing = counter(&[(0, 5.0)]).delta(None).unwrap_err();
+    assert_eq!(missing.why, Why::TooFew { have: 1, need: 2 });
+    assert!(missing.what.contains("vllm:num_preemptions_total"));
+}
