@@ -1,0 +1,6 @@
+//! The OpenAI-compatible protocol: what is asked and what an answer says.
+
+pub mod answer;
+mod chunk;
+
+pub use chunk::{PromptDetails, Usage};

@@ -1,0 +1,56 @@
+//! Reading an event without parsing its JSON, where that is exact.
+
+/// Remembers the bytes before and after the text of the last event that was parsed in full.
+///
+/// An event with the same bytes at both ends, and between them neither a quote nor a backslash nor a control
+/// character, is the same JSON document with another string in that place: no second parse is needed. Everything else
+/// (a role, a tool call, usage, an escaped text, a changed time stamp) does not match and is parsed.
+#[derive(Debug, Default)]
+pub struct Template {
+    before: Vec<u8>,
+    after: Vec<u8>,
+}
+
+impl Template {
+    /// The text of `event` if it has the remembered structure.
+    #[inline]
+    pub fn text<'e>(&self, event: &'e [u8]) -> Option<&'e str> {
+        if self.before.is_empty() {
+            return None;
+        }
+        let text = event.strip_prefix(self.before.as_slice())?.strip_suffix(self.after.as_slice())?;
+        let plain = text.iter().fold(true, |plain, &b| plain & (b >= b' ') & (b != b'"') & (b != b'\\'));
+        // An empty text carries no token, which is for the full reading to say.
+        if !plain || text.is_empty() {
+            return None;
+        }
+        std::str::from_utf8(text).ok()
+    }
+
+    /// Learns the structure of `event`, in which `text` is the only string that varies.
+    ///
+    /// A `text` that is not a slice of `event` (because it had escapes and was copied) teaches nothing.
+    pub fn learn(&mut self, event: &[u8], text: &str) {
+        let range = event.as_ptr_range();
+        let inside = range.contains(&text.as_ptr()) && range.end >= text.as_bytes().as_ptr_range().end;
+        if !inside || text.is_empty() {
+            return;
+        }
+        let at = text.as_ptr().addr() - event.as_ptr().addr();
+        let (Some(before), Some(after)) = (event.get(..at), event.get(at + text.len()..)) else { return };
+        // The text must be a whole string value: its quotes belong to the structure.
+        if !(before.ends_with(b"\"") && after.starts_with(b"\"")) {
+            return;
+        }
+        self.before.clear();
+        self.before.extend_from_slice(before);
+        self.after.clear();
+        self.after.extend_from_slice(after);
+    }
+
+    /// Forgets the structure, so that the next event is parsed in full.
+    pub fn forget(&mut self) {
+        self.before.clear();
+        self.after.clear();
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the load client through its public interfaces.
+
+mod protocol;
+mod wire;
