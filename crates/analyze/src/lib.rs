@@ -1,1 +1,11 @@
-//! Evidence to findings: measurements, comparison and checks.
+//! Evidence to findings: measurements, comparison and checks. Pure: no I/O, no clock.
+
+pub mod case;
+pub mod checks;
+pub mod declare;
+pub mod diagnose;
+pub mod measure;
+pub mod registry;
+pub mod settings;
+pub mod side;
+pub mod verdict;

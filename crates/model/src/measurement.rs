@@ -1,6 +1,6 @@
 //! Measurements, the facts that reports show, where each comes from, and what is missing.
 
-use crate::{run::RunId, unit::Unit};
+use crate::{moment::Moment, run::RunId, unit::Unit};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -37,9 +37,9 @@ pub enum Source {
         /// Labels as a page writes them.
         labels: String,
         /// First sample, nanoseconds on the run's clock.
-        from_ns: i64,
+        from_ns: Moment,
         /// Last sample, nanoseconds on the run's clock.
-        to_ns: i64,
+        to_ns: Moment,
     },
     /// Requests of a run: how many, and some of their rows.
     Requests {

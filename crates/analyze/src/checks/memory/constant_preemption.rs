@@ -1,0 +1,298 @@
+//! S15: constant preemption at peak while every prompt fits.
+
+use crate::{
+    case::Case,
+    declare_check,
+    measure::{
+        kv_pool::KvPool, latency_means::LatencyMeans, output_length::OutputLength, pages::PageLedger,
+        preemptions::Preemptions,
+    },
+    side::Side,
+    verdict::{Verdict, Weighed},
+};
+use firstcheck_model::{
+    finding::{Explained, FollowUp, Outcome},
+    measurement::{Fact, Missing, Source},
+    signal::{Part, Signal},
+};
+
+declare_check! {
+    /// ## What it means
+    ///
+    /// The KV pool overflows although each prompt fits: running requests grow by a token a step until no free block is
+    /// left, then the engine throws the youngest out and computes it again later. Users see a queue (first tokens come
+    /// late) and streams that stand still in the middle.
+    ///
+    /// ## How it is decided
+    ///
+    /// The symptom is the counter: more than {rate} preemptions a finished request inside the window, by its growth,
+    /// never by its lifetime value.
+    ///
+    /// The causes are split by a page ledger: pages that a request holds at its end, times running requests at the peak,
+    /// over usable blocks. Preemptions imply that this demand exceeds {demand}.
+    ///
+    /// - The pool shrank: the base has more than {shrink} of its blocks on top, and either its pool would have held this
+    ///   demand or it was not preempting.
+    /// - Outputs grew: the mean output length rose by more than {growth} against the base.
+    /// - Output was not reserved: demand exceeds the pool, and pool and outputs are those of the base: admission
+    ///   looks at the prompt alone.
+    /// - Leaked pages: usage stays above {leak} while nothing runs.
+    /// - Page waste: held slots without a token exceed {waste} of the tokens.
+    /// - A request that cannot be served: its prompt and output alone ask for more than the pool.
+    ///
+    /// The peak of running requests is that of a scraped gauge, so a lower bound; recomputed tokens have no counter in
+    /// vLLM 0.32, so none are named.
+    ///
+    /// ## Looks like
+    ///
+    /// - A queue without preemption: over-reservation, or more traffic.
+    /// - Frozen streams: a consequence of this one.
+    /// - A hit rate that rose: re-admitted requests hit their own blocks.
+    pub static CONSTANT_PREEMPTION = {
+        code: "S15", slug: "constant-preemption", family: Memory, severity: Major,
+        symptom: "preemption is constant at peak while every prompt fits",
+        needs: all_of[EngineMetrics],
+        params: {
+            rate: 0.05 ["1"] = "preemptions a finished request from which preemption counts as constant",
+            demand: 1.0 ["1"] = "demand at the peak over the pool from which the pool must overflow",
+            shrink: 0.02 ["1"] = "share of its blocks that a pool must lose to count as smaller",
+            growth: 0.10 ["1"] = "relative growth of the mean output that counts as longer outputs",
+            leak: 0.05 ["1"] = "share of the pool in use while nothing runs that counts as leaked",
+            waste: 0.10 ["1"] = "slots without a token over tokens that count as waste",
+        },
+        causes: {
+            KvPoolShrank: "kv-pool-shrank" = "the KV pool is smaller than the base's",
+            OutputsGrew: "outputs-grew" = "answers are longer than the base's",
+            OutputNotReserved: "output-not-reserved" = "admission counts the prompt only and more requests run than the pool can finish",
+            Unservable: "unservable-request" = "one request alone asks for more than the pool",
+            LeakedPages: "leaked-pages" = "pages stay in use after their requests ended",
+            PageWaste: "page-waste" = "pages are held that carry no tokens",
+        },
+        run: check,
+    }
+}
+
+fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
+    let preemptions = case.side.measure::<Preemptions>()?;
+    let rate = preemptions.rate.value.0;
+    let lower_bound = if preemptions.resets > 0 { " at least (the counter restarted)" } else { "" };
+    let counted = preemptions.count.fact(format!(
+        "{:.0} preemptions{lower_bound} for {} finished requests, {rate:.2} each",
+        preemptions.count.value.0, preemptions.count.n
+    ));
+    if rate <= params.rate {
+        return Ok(Outcome::Absent { why: vec![counted] });
+    }
+    let mut facts = vec![counted];
+    if let Some(base) = case.base.and_then(|base| base.measure::<Preemptions>().ok()) {
+        facts.push(base.rate.fact(format!("base: {:.2} preemptions a finished request", base.rate.value.0)));
+    }
+    let mut verdict = Verdict::<Cause>::new();
+    verdict.weigh(Cause::KvPoolShrank, pool_shrank(case, params));
+    verdict.weigh(Cause::OutputsGrew, outputs_grew(case, params));
+    let explained_by_change = verdict.supports(Cause::KvPoolShrank) || verdict.supports(Cause::OutputsGrew);
+    verdict.weigh(Cause::OutputNotReserved, output_not_reserved(case, params, explained_by_change));
+    verdict.weigh(Cause::Unservable, unservable(case.side));
+    verdict.weigh(Cause::LeakedPages, leaked(case.side, params));
+    verdict.weigh(Cause::PageWaste, wasted(case.side, params));
+    let explains = if explained_by_change { explained(case) } else { None };
+    let safe = safe_concurrency(case.side);
+    Ok(verdict.present(facts, explains, |cause| follow_up(cause, safe)))
+}
+
+fn base<'c>(case: &Case<'c>, what: &str) -> Result<&'c Side<'c>, Missing> {
+    case.base.ok_or_else(|| {
+        Missing::not_given(format!("{what} of the base"), "firstcheck compare --base RUN --candidate RUN")
+    })
+}
+
+fn pool_shrank(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
+    let now = case.side.measure::<KvPool>()?;
+    let base = base(case, "the KV pool")?;
+    let before = base.measure::<KvPool>()?;
+    let (now_tokens, before_tokens) = (now.tokens.value.0, before.tokens.value.0);
+    let sizes = vec![
+        before
+            .blocks
+            .fact(format!("base: {:.0} usable KV blocks of {} tokens", before.blocks.value.0, before.block_size)),
+        now.blocks.fact(format!("{:.0} usable KV blocks of {} tokens", now.blocks.value.0, now.block_size)),
+    ];
+    if now_tokens >= before_tokens * (1.0 - params.shrink) {
+        return Ok(Weighed::Excludes(sizes));
+    }
+    let mut facts = sizes;
+    // The base's own counter is the direct proof that the old pool held this traffic; the ledger is the arithmetic one.
+    let calm = base.measure::<Preemptions>().ok().filter(|p| p.rate.value.0 <= params.rate);
+    if let Some(calm) = &calm {
+        facts.push(
+            calm.rate.fact(format!("the base's pool held the traffic: {:.2} preemptions a request", calm.rate.value.0)),
+        );
+    }
+    let ledger = case.side.measure::<PageLedger>();
+    let held = match &ledger {
+        Ok(ledger) => {
+            let before_blocks = before_tokens / now.block_size;
+            let (over, over_before) = (ledger.over_peak.value.0, ledger.over(before_blocks));
+            facts.push(ledger.over_peak.fact(format!(
+                "demand at the peak is {over:.2} of this pool and {over_before:.2} of the base's ({:.0} running × {:.1} pages)",
+                ledger.running_peak.value.0, ledger.pages.value.0
+            )));
+            over > params.demand && over_before <= params.demand
+        }
+        Err(_) => false,
+    };
+    match (calm.is_some() || held, ledger) {
+        (true, _) => Ok(Weighed::Supports(facts)),
+        (false, Ok(_)) => Ok(Weighed::Excludes(facts)),
+        (false, Err(missing)) => Err(missing),
+    }
+}
+
+fn outputs_grew(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
+    let now = case.side.measure::<OutputLength>()?;
+    let before = base(case, "the output lengths")?.measure::<OutputLength>()?;
+    let (mean, old) = (now.mean.value.0, before.mean.value.0);
+    let facts = vec![now.mean.fact(format!("mean output {mean:.0} tokens, base {old:.0}"))];
+    Ok(if mean > old * (1.0 + params.growth) { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+}
+
+fn output_not_reserved(case: &Case<'_>, params: &Params, explained: bool) -> Result<Weighed, Missing> {
+    let ledger = case.side.measure::<PageLedger>()?;
+    let over = ledger.over_peak.value.0;
+    let fact = ledger.over_peak.fact(format!("demand at the peak is {over:.2} of the pool"));
+    if over <= params.demand {
+        let what = "a demand above the pool: the scraped peak of running requests shows none";
+        return Ok(Weighed::Open(vec![Missing::not_exposed(what, "firstcheck run --url URL --scrape-interval 1s")]));
+    }
+    if explained {
+        let mut why = fact;
+        why.text.push_str("; the same admission rule served the base, what changed is named above");
+        return Ok(Weighed::Excludes(vec![why]));
+    }
+    let before = base(case, "the KV pool")?.measure::<KvPool>()?;
+    let now = case.side.measure::<KvPool>()?;
+    let unchanged = now.tokens.value.0 >= before.tokens.value.0 * (1.0 - params.shrink);
+    let pool = now.blocks.fact("the pool is the base's".to_owned());
+    Ok(if unchanged { Weighed::Supports(vec![fact, pool]) } else { Weighed::Excludes(vec![fact]) })
+}
+
+fn unservable(side: &Side<'_>) -> Result<Weighed, Missing> {
+    let (pool, ledger) = (side.measure::<KvPool>()?, side.measure::<PageLedger>()?);
+    let blocks = pool.blocks.value.0;
+    let fact = ledger
+        .pages
+        .fact(format!("the largest request ends with {:.0} pages, the pool has {blocks:.0}", ledger.largest));
+    Ok(if ledger.largest > blocks { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+}
+
+/// Usage while nothing runs, from samples of one scrape of one replica.
+fn leaked(side: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
+    for run in &side.evidence.runs {
+        for running in run.series(Signal::Running, Part::Value) {
+            let usages = run.series(Signal::KvCacheUsage, Part::Value);
+            let Some(usage) = usages.into_iter().find(|s| s.labels == running.labels && s.page == running.page) else {
+                continue;
+            };
+            // The last idle sample after traffic: an engine that never served has nothing to leak.
+            let idle = running
+                .at
+                .iter()
+                .zip(&running.value)
+                .filter(|(_, running)| **running == 0.0)
+                .map(|(at, _)| *at)
+                .next_back();
+            let after_traffic =
+                idle.filter(|at| running.at.iter().zip(&running.value).any(|(t, v)| t < at && *v > 0.0));
+            let Some(at) = after_traffic else { continue };
+            let Some(value) = usage.at.iter().position(|t| *t == at).and_then(|i| usage.value.get(i)).copied() else {
+                continue;
+            };
+            let source = Source::Series {
+                run: run.info.id.clone(),
+                name: usage.name.clone(),
+                labels: usage.labels.render(),
+                from_ns: at,
+                to_ns: at,
+            };
+            let text = format!("with nothing running {:.1} % of the pool is in use", value * 100.0);
+            let fact = Fact { text, value: Some(value), unit: Some("1".into()), interval: None, n: Some(1), source };
+            return Ok(if value > params.leak { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) });
+        }
+    }
+    Err(Missing::not_exposed(
+        "KV usage after the requests have drained",
+        "let the traffic end, then read /metrics once more: curl -s URL/metrics",
+    ))
+}
+
+fn wasted(side: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
+    let ledger = side.measure::<PageLedger>()?;
+    let waste = ledger.waste.value.0;
+    let fact = ledger.waste.fact(format!("slots without a token are {:.1} % of the tokens", waste * 100.0));
+    Ok(if waste > params.waste { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+}
+
+/// How much of the rise of the mean TTFT is queue wait, by the server's own histograms.
+fn explained(case: &Case<'_>) -> Option<Explained> {
+    let now = case.side.measure::<LatencyMeans>().ok()?;
+    let before = case.base?.measure::<LatencyMeans>().ok()?;
+    Some(Explained {
+        metric: "mean ttft at the server".into(),
+        delta: now.ttft.value.0 - before.ttft.value.0,
+        explained: now.queue.value.0 - before.queue.value.0,
+        unit: "s".into(),
+        basis: "rise of the mean queue wait, histogram means".into(),
+    })
+}
+
+/// Requests that the pool can finish together: usable blocks over pages of a request at its end.
+fn safe_concurrency(side: &Side<'_>) -> Option<f64> {
+    let (pool, ledger) = (side.measure::<KvPool>().ok()?, side.measure::<PageLedger>().ok()?);
+    Some((pool.blocks.value.0 / ledger.pages.value.0).floor()).filter(|n| *n >= 1.0)
+}
+
+fn follow_up(cause: Cause, safe: Option<f64>) -> FollowUp {
+    let limit = safe.map(|n| format!("--max-num-seqs {n:.0} (what the pool can finish together)"));
+    let (measure, command, requests, mitigation) = match cause {
+        Cause::KvPoolShrank => (
+            "compare the memory ledgers of both start-up logs: which term took the blocks (weights, activation peak, CUDA graphs, utilisation, cache dtype)",
+            "grep -E 'KV cache size|Available KV cache|Graph capturing|gpu-memory-utilization' BASE.log CANDIDATE.log",
+            0,
+            Some(
+                "restore the base's --gpu-memory-utilization or --kv-cache-memory-bytes, then repeat the comparison"
+                    .to_owned(),
+            ),
+        ),
+        Cause::OutputsGrew => (
+            "replay one trace with forced output lengths on both: preemptions must then be equal",
+            "firstcheck run --url URL --output fixed:256 --rate RATE",
+            200,
+            limit,
+        ),
+        Cause::OutputNotReserved => (
+            "repeat the run at the concurrency that the pool can finish: preemptions must vanish at an equal completed rate",
+            "firstcheck run --url URL --rate RATE",
+            200,
+            limit,
+        ),
+        Cause::Unservable => (
+            "find the request's lengths and compare with max_model_len",
+            "firstcheck report RUN --format json",
+            0,
+            None,
+        ),
+        Cause::LeakedPages => (
+            "read usage after the traffic has drained: it must be zero",
+            "curl -s URL/metrics | grep -E 'kv_cache_usage|num_requests_running'",
+            0,
+            Some("restart the replica".to_owned()),
+        ),
+        Cause::PageWaste => (
+            "compare block size and attention layout of both resolved configurations",
+            "curl -s URL/metrics | grep cache_config_info",
+            0,
+            None,
+        ),
+    };
+    FollowUp { measure: measure.into(), command: command.into(), requests, mitigation }
+}

@@ -1,0 +1,3 @@
+//! Memory, preemption and start-up.
+
+pub mod constant_preemption;

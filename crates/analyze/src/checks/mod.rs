@@ -1,0 +1,3 @@
+//! The checks: one file each, by family.
+
+pub mod memory;

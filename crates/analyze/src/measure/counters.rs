@@ -1,0 +1,70 @@
+//! Growth of counters over the measured windows of a side.
+
+use crate::side::Side;
+use firstcheck_model::{
+    measurement::{Missing, Source},
+    signal::{Part, Signal},
+};
+
+/// Growth summed over a side's runs and replicas.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Growth {
+    /// The sum; a lower bound when `resets > 0`.
+    pub value: f64,
+    /// How often a counter restarted inside a window.
+    pub resets: u32,
+    /// The series behind it.
+    pub source: Source,
+}
+
+/// Growth of `part` of `signal`, over all runs of the side that expose it. Deltas first, then the sum: replicas count
+/// from different starts.
+pub fn growth(side: &Side<'_>, signal: Signal, part: Part) -> Result<Growth, Missing> {
+    let (mut value, mut resets, mut from) = (0.0, 0, Vec::new());
+    let mut problem = None;
+    for run in &side.evidence.runs {
+        for series in run.series(signal, part) {
+            match series.delta(run.info.window) {
+                Ok(delta) => {
+                    value += delta.value;
+                    resets += delta.resets;
+                    from.push(Source::Series {
+                        run: run.info.id.clone(),
+                        name: series.name.clone(),
+                        labels: series.labels.render(),
+                        from_ns: delta.from,
+                        to_ns: delta.to,
+                    });
+                }
+                Err(missing) => problem = Some(missing),
+            }
+        }
+    }
+    match (problem, from.len()) {
+        // A sum over some of the replicas would be taken for the whole.
+        (Some(missing), _) => Err(missing),
+        (None, 0) => Err(Missing::not_exposed(
+            format!("counter `{}`", signal.name()),
+            "firstcheck run --url URL scrapes it where the engine exposes it",
+        )),
+        (None, _) => {
+            let source = Source::Derived { by: format!("sum of growth of `{}`", signal.name()), from };
+            Ok(Growth { value, resets, source })
+        }
+    }
+}
+
+/// Mean of a histogram over the windows: growth of `_sum` over growth of `_count`, with the count.
+pub fn histogram_mean(side: &Side<'_>, signal: Signal) -> Result<(f64, u64, Source), Missing> {
+    let sum = growth(side, signal, Part::Sum)?;
+    let count = growth(side, signal, Part::Count)?;
+    if count.value <= 0.0 {
+        return Err(Missing {
+            what: format!("observations of `{}` in the window", signal.name()),
+            why: firstcheck_model::measurement::Why::ZeroDenominator,
+            obtain: "measure a window with traffic: firstcheck run --url URL".into(),
+        });
+    }
+    let source = Source::Derived { by: format!("mean of `{}`", signal.name()), from: vec![sum.source, count.source] };
+    Ok((sum.value / count.value, count.value.round() as u64, source))
+}

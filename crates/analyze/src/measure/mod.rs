@@ -1,0 +1,8 @@
+//! Measurements: one file each, taken once a side whoever asks.
+
+mod counters;
+pub mod kv_pool;
+pub mod latency_means;
+pub mod output_length;
+pub mod pages;
+pub mod preemptions;
