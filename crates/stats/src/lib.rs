@@ -1,0 +1,41 @@
+//! Statistics of paired runs, ignorant of what is measured.
+//!
+//! Two deployments are compared over K *pairs* of runs. A run gives one number
+//! a metric (the logarithm of a quantile, a logit, a ratio of sums); a pair
+//! gives one difference *d*, signed so that worse is positive; the K
+//! differences give an effect with a t interval. A request is never the unit:
+//! requests of one run share a queue and are dependent.
+//!
+//! | step | module |
+//! |---|---|
+//! | values of one run, some of them unbounded | [`quantile`], [`goodput`], [`ratio`] |
+//! | one difference a pair | [`ratio::log_ratio`], [`goodput::difference`], [`asymmetry`] |
+//! | effect, interval and p value over K pairs | [`design`], [`paired`], [`estimate`] |
+//! | decision against a margin | [`gate`], [`max_t`], [`sequential`], [`mde`] |
+//! | one run a side | [`batches`], [`welch`], [`prediction`] |
+//! | diagnostics of one run | [`mser`] |
+//!
+//! An unbounded value is +∞ inside a [`quantile::Sample`] and an explicit
+//! variant in every difference. No function makes a NaN out of numbers,
+//! none panics on its input, and everything random takes a seed.
+
+pub mod asymmetry;
+pub mod batches;
+pub mod design;
+mod error;
+pub mod estimate;
+pub mod gate;
+pub mod goodput;
+pub mod max_t;
+pub mod mde;
+pub mod mser;
+mod normal;
+pub mod paired;
+pub mod prediction;
+pub mod quantile;
+pub mod ratio;
+pub mod sequential;
+pub mod student;
+pub mod welch;
+
+pub use error::Error;

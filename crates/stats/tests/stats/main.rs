@@ -1,0 +1,14 @@
+//! The mathematics against textbook values, naive recomputation and simulation.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod coverage;
+mod goodput;
+mod max_t;
+mod mde;
+mod paired;
+mod quantile;
+mod random;
+mod ratio;
+mod sequential;
+mod single_run;
+mod student;
