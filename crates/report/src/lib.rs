@@ -1,1 +1,80 @@
 //! One report, several renderings.
+//!
+//! [`render`] lays out a [`Report`]; it computes nothing that the report does not hold. The terminal page is for a
+//! person who has ten seconds, Markdown for a pull request, JSON for programs. Only JSON is an interface: its schema
+//! lies in `docs/schema/`.
+
+mod layout;
+mod markdown;
+mod metrics;
+pub mod number;
+mod sides;
+mod source;
+mod terminal;
+mod tone;
+mod words;
+
+use firstcheck_model::report::Report;
+
+/// How a report is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For a person at a terminal.
+    Terminal,
+    /// The serde form of the report, indented: the interface for programs.
+    Json,
+    /// Tables for a pull request.
+    Markdown,
+}
+
+/// What the place where it is printed can show. Only [`Format::Terminal`] reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether ANSI colours are understood.
+    pub color: bool,
+    /// Columns before a line wraps.
+    pub width: usize,
+}
+
+impl Default for Style {
+    /// No colour, 100 columns: what a file or a pipe gets.
+    fn default() -> Self {
+        Self { color: false, width: 100 }
+    }
+}
+
+/// A report that cannot be laid out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// It has no JSON form.
+    #[error("cannot write the report as json")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Lays `report` out; the text ends with a line break.
+///
+/// # Errors
+/// [`RenderError::Json`] when a report has no JSON form, which no report of this version should cause.
+///
+/// # Example
+/// ```
+/// use firstcheck_model::report::{Report, Verdict};
+/// use firstcheck_report::{Format, Style, render};
+/// let mut report = Report::new("compare", "firstcheck 0.1.0");
+/// report.verdict = Verdict::Inconclusive;
+/// report.why.push("one run a side cannot pass".into());
+/// let page = render(&report, Format::Terminal, &Style::default()).unwrap();
+/// assert!(page.starts_with("INCONCLUSIVE  one run a side cannot pass\n"));
+/// ```
+pub fn render(report: &Report, format: Format, style: &Style) -> Result<String, RenderError> {
+    match format {
+        Format::Terminal => Ok(terminal::page(report, style)),
+        Format::Markdown => Ok(markdown::page(report)),
+        Format::Json => {
+            let mut text = serde_json::to_string_pretty(report)?;
+            text.push('\n');
+            Ok(text)
+        }
+    }
+}

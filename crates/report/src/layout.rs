@@ -1,0 +1,132 @@
+//! Aligned columns and wrapped lines, ignorant of what they say.
+
+/// Which way a column's cells lean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table: a head and rows of cells. Columns whose cells are all empty vanish when it is laid out.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    columns: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
+        Self { columns: columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row; cells beyond the columns are ignored, missing ones are empty.
+    pub(crate) fn row(&mut self, mut cells: Vec<String>) {
+        cells.resize(self.columns.len(), String::new());
+        self.rows.push(cells);
+    }
+
+    /// Empties a column, so that it vanishes.
+    pub(crate) fn clear(&mut self, column: usize) {
+        for row in &mut self.rows {
+            if let Some(cell) = row.get_mut(column) {
+                cell.clear();
+            }
+        }
+    }
+
+    fn kept(&self) -> Vec<usize> {
+        (0..self.columns.len()).filter(|at| self.rows.iter().any(|row| !row[*at].is_empty())).collect()
+    }
+
+    fn widths(&self, kept: &[usize]) -> Vec<usize> {
+        let cells = |at: usize| self.rows.iter().map(move |row| width(&row[at]));
+        kept.iter().map(|at| cells(*at).chain([width(&self.columns[*at].0)]).max().unwrap_or(0)).collect()
+    }
+
+    /// Columns that its widest line takes.
+    pub(crate) fn width(&self) -> usize {
+        let kept = self.kept();
+        self.widths(&kept).iter().map(|width| width + 2).sum::<usize>().saturating_sub(2)
+    }
+
+    /// The head and each row as padded lines, two spaces between columns, none at the end.
+    pub(crate) fn lines(&self) -> (String, Vec<String>) {
+        let kept = self.kept();
+        let widths = self.widths(&kept);
+        let line = |cells: &[&str]| {
+            let mut out = String::new();
+            for ((cell, at), wide) in cells.iter().zip(&kept).zip(&widths) {
+                let space = " ".repeat(wide.saturating_sub(width(cell)));
+                match self.columns[*at].1 {
+                    Align::Left => out += &format!("{cell}{space}  "),
+                    Align::Right => out += &format!("{space}{cell}  "),
+                }
+            }
+            out.trim_end().to_owned()
+        };
+        let head = line(&kept.iter().map(|at| self.columns[*at].0.as_str()).collect::<Vec<_>>());
+        let rows = self.rows.iter().map(|row| line(&kept.iter().map(|at| row[*at].as_str()).collect::<Vec<_>>()));
+        (head, rows.collect())
+    }
+
+    /// The table in Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let kept = self.kept();
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut out = line(kept.iter().map(|at| escape(&self.columns[*at].0)).collect());
+        let rule = |at: &usize| if self.columns[*at].1 == Align::Right { "---:" } else { "---" };
+        out += &line(kept.iter().map(|at| rule(at).to_owned()).collect());
+        for row in &self.rows {
+            out += &line(kept.iter().map(|at| escape(&row[*at])).collect());
+        }
+        out
+    }
+}
+
+/// Columns that a text takes: every character this crate prints of itself is one column wide.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Text from outside made safe for a Markdown cell or line: no table bars, no line breaks, no markup, no HTML.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' => out.push(' '),
+            '|' | '*' | '`' | '<' | '[' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Text from outside made safe for a terminal: control characters (escape sequences, line breaks) become spaces.
+pub(crate) fn tame(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// `text` broken between words into lines of at most `columns`; a longer word stands alone.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && width(&line) + 1 + width(word) > columns {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    lines
+}

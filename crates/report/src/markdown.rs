@@ -1,0 +1,159 @@
+//! Tables for a pull request.
+
+use crate::{
+    layout::{Align, Table, escape},
+    metrics, number, sides, source, words,
+};
+use firstcheck_model::{
+    finding::{Cause, Finding, FollowUp, Outcome},
+    measurement::{Fact, Missing},
+    report::{Report, StageRow},
+};
+
+/// Lays out the report.
+pub(crate) fn page(report: &Report) -> String {
+    let mut blocks = vec![headline(report)];
+    if let Some(table) = sides::sides(&report.sides) {
+        blocks.push(table.markdown());
+    }
+    blocks.extend(list("Warnings", sides::warnings(&report.sides)));
+    blocks.extend(differences(report));
+    blocks.extend(metric_table(report));
+    let splits = report.stages.chunk_by(|a, b| a.of == b.of && a.basis == b.basis);
+    blocks.extend(splits.filter_map(stages));
+    blocks.extend(report.findings.iter().map(finding));
+    let unread = report.unread.iter().map(|one| {
+        let place = one.line.map_or(String::new(), |line| format!(":{line}"));
+        format!("{}{place}: {}", one.path, one.reason)
+    });
+    blocks.extend(list("Not read", unread.collect()));
+    blocks.extend(list("Notes", report.notes.clone()));
+    let seed = report.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
+    blocks.push(format!("<sub>{}{seed}</sub>\n", escape(&report.tool)));
+    blocks.join("\n")
+}
+
+fn headline(report: &Report) -> String {
+    let title = words::verdict(report.verdict).unwrap_or(&report.verb);
+    let mut out = format!("## firstcheck: {}\n", escape(title));
+    let invalid = report.invalid.iter().map(|why| format!("- **not to be believed:** {}\n", escape(why)));
+    let why = report.why.iter().map(|why| format!("- {}\n", escape(why)));
+    let lines: String = why.chain(invalid).collect();
+    if !lines.is_empty() {
+        out += &format!("\n{lines}");
+    }
+    out
+}
+
+fn list(title: &str, items: Vec<String>) -> Option<String> {
+    let lines: String = items.iter().map(|item| format!("- {}\n", escape(item))).collect();
+    (!items.is_empty()).then(|| format!("### {title}\n\n{lines}"))
+}
+
+fn differences(report: &Report) -> Option<String> {
+    let mut table = Table::new(&[("field", Align::Left), ("base", Align::Left), ("candidate", Align::Left)]);
+    for one in &report.differences {
+        table.row(vec![one.field.clone(), one.base.clone(), one.candidate.clone()]);
+    }
+    (!report.differences.is_empty()).then(|| format!("### What differs\n\n{}", table.markdown()))
+}
+
+fn metric_table(report: &Report) -> Option<String> {
+    let laid = metrics::metrics(report);
+    let mut footnotes = laid.footnotes;
+    if report.metrics.iter().any(|row| row.mde.is_some()) {
+        footnotes.push(format!("finds: {}", metrics::MDE_MEANS));
+    }
+    let footnotes: String = footnotes.iter().map(|note| format!("\n{}\n", escape(note))).collect();
+    (!report.metrics.is_empty()).then(|| format!("### Metrics\n\n{}{footnotes}", laid.table.markdown()))
+}
+
+fn stages(split: &[StageRow]) -> Option<String> {
+    let first = split.first()?;
+    let mut table = Table::new(&[
+        ("stage", Align::Left),
+        ("base", Align::Right),
+        ("candidate", Align::Right),
+        ("delta", Align::Right),
+        ("share", Align::Right),
+    ]);
+    for row in split {
+        let part = |value: Option<f64>| value.map_or(number::MISSING.into(), |v| number::value(v, &row.unit));
+        table.row(vec![
+            row.stage.clone(),
+            part(row.base),
+            part(row.candidate),
+            number::signed(row.delta, &row.unit),
+            row.share.map_or(String::new(), number::share),
+        ]);
+    }
+    let title = format!("{} (by {})", first.of, first.basis);
+    Some(format!("### Where the time went: {}\n\n{}", escape(&title), table.markdown()))
+}
+
+fn finding(finding: &Finding) -> String {
+    let state = match &finding.outcome {
+        Outcome::Present { .. } => words::severity(finding.severity),
+        Outcome::Absent { .. } => "not there",
+        Outcome::Undecided { .. } => "undecided",
+        Outcome::NotApplicable { .. } => "not applicable",
+    };
+    let title = format!("{} {} ({state})", finding.code, finding.slug);
+    let mut out = format!("### {}\n\n{}\n\n", escape(&title), escape(&finding.symptom));
+    match &finding.outcome {
+        Outcome::Present { facts: shown, causes, explains } => {
+            if let Some(e) = explains {
+                let (part, whole) = (number::value(e.explained, &e.unit), number::value(e.delta, &e.unit));
+                let line = format!("explains {part} of the {whole} change in {} (by {})", e.metric, e.basis);
+                out += &format!("- {}\n", escape(&line));
+            }
+            out += &facts("", shown);
+            causes.iter().for_each(|one| out += &cause(one));
+        }
+        Outcome::Absent { why } => out += &facts("", why),
+        Outcome::Undecided { missing } => out += &lacks("", missing),
+        Outcome::NotApplicable { why } => out += &format!("- {}\n", escape(why)),
+    }
+    out
+}
+
+fn cause(cause: &Cause) -> String {
+    match cause {
+        Cause::Supported { id, means, facts: for_it, follow_up } => {
+            format!("- **supported**: {} ({})\n{}{}", escape(means), escape(id), facts("  ", for_it), next(follow_up))
+        }
+        Cause::Excluded { id, means, facts: against } => {
+            format!("- **excluded**: {} ({})\n{}", escape(means), escape(id), facts("  ", against))
+        }
+        Cause::Open { id, means, missing, follow_up } => {
+            format!("- **open**: {} ({})\n{}{}", escape(means), escape(id), lacks("  ", missing), next(follow_up))
+        }
+    }
+}
+
+fn facts(indent: &str, facts: &[Fact]) -> String {
+    let line = |fact: &Fact| {
+        format!("{indent}- {} ({})\n", escape(&source::sentence(fact)), escape(&source::short(&fact.source)))
+    };
+    facts.iter().map(line).collect()
+}
+
+fn lacks(indent: &str, missing: &[Missing]) -> String {
+    let line = |one: &Missing| {
+        format!("{indent}- missing: {}; obtain: {}\n", escape(&words::missing(one)), escape(&one.obtain))
+    };
+    missing.iter().map(line).collect()
+}
+
+fn next(follow_up: &FollowUp) -> String {
+    let command = follow_up.command.replace('`', "'").replace(['\n', '\r'], " ");
+    let mut out = format!("  - next: {}: `{command}`", escape(&follow_up.measure));
+    out += &match follow_up.requests {
+        0 => " (sends nothing)\n".to_owned(),
+        n => format!(" (sends {} requests)\n", number::count(u64::from(n))),
+    };
+    if let Some(mitigation) = &follow_up.mitigation {
+        out += &format!("  - meanwhile: {}\n", escape(mitigation));
+    }
+    out
+}

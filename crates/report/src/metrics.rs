@@ -1,0 +1,99 @@
+//! The table of metrics, shared by the renderings.
+
+use crate::{
+    layout::{Align, Table, tame},
+    number, words,
+};
+use firstcheck_model::report::{MetricRow, Report};
+
+/// Column of the smallest detectable difference.
+pub(crate) const MDE: usize = 5;
+
+/// The table with its footnotes.
+pub(crate) struct Metrics {
+    /// One row a metric row of the report, in its order.
+    pub(crate) table: Table,
+    /// Footnotes in the order of their numbers, then what `–` means where it occurs.
+    pub(crate) footnotes: Vec<String>,
+}
+
+fn samples([base, candidate]: [Option<u64>; 2], two_sides: bool) -> String {
+    let one = |n: Option<u64>| n.map_or(number::MISSING.into(), number::count);
+    match (base, candidate) {
+        (None, None) => String::new(),
+        (b, c) if two_sides && b != c => format!("{} / {}", one(b), one(c)),
+        (_, c) => one(c),
+    }
+}
+
+fn interval(row: &MetricRow) -> String {
+    row.interval.map_or(String::new(), number::change_interval)
+}
+
+/// The interval column's head, from the confidence that the rows state.
+fn interval_head(rows: &[MetricRow]) -> String {
+    let mut levels = rows.iter().filter(|row| row.interval.is_some()).map(|row| row.confidence);
+    match levels.next() {
+        Some(Some(first)) if levels.all(|level| level == Some(first)) => {
+            format!("{} interval", number::relative(first))
+        }
+        _ => "interval".into(),
+    }
+}
+
+/// Lays out the rows of `report`.
+pub(crate) fn metrics(report: &Report) -> Metrics {
+    let two_sides = report.sides.base.is_some() || report.metrics.iter().any(|row| row.base.is_some());
+    let interval_head = interval_head(&report.metrics);
+    let value_head = if two_sides { "candidate" } else { "value" };
+    let mut table = Table::new(&[
+        ("metric", Align::Left),
+        ("base", Align::Right),
+        (value_head, Align::Right),
+        ("change", Align::Right),
+        (&interval_head, Align::Right),
+        ("finds", Align::Right),
+        ("n", Align::Right),
+        ("claim", Align::Left),
+    ]);
+    let mut footnotes: Vec<String> = Vec::new();
+    let mut missing = false;
+    for row in &report.metrics {
+        let mut name = tame(&words::row(row));
+        if let Some(note) = &row.note {
+            let at = footnotes.iter().position(|known| known == note).unwrap_or_else(|| {
+                footnotes.push(note.clone());
+                footnotes.len() - 1
+            });
+            name += &format!(" [{}]", at + 1);
+        }
+        missing |= row.candidate.is_none() || (two_sides && row.base.is_none());
+        let on_two_sides = |text: String| if two_sides { text } else { String::new() };
+        table.row(vec![
+            name,
+            on_two_sides(number::quantity(row.base, &row.unit)),
+            number::quantity(row.candidate, &row.unit),
+            on_two_sides(if row.ratio.is_some() { number::change_of(row.ratio) } else { String::new() }),
+            interval(row),
+            row.mde.map_or(String::new(), |mde| format!("≥ {}", number::relative(mde))),
+            samples(row.n, two_sides),
+            on_two_sides(words::claim(row.claim).into()),
+        ]);
+    }
+    let mut footnotes: Vec<String> =
+        footnotes.into_iter().enumerate().map(|(at, note)| format!("[{}] {note}", at + 1)).collect();
+    if missing {
+        footnotes.push(format!("{} not known: missing is not zero", number::MISSING));
+    }
+    Metrics { table, footnotes }
+}
+
+/// The smallest detectable differences as a sentence, for where the column does not fit.
+pub(crate) fn mde_sentence(rows: &[MetricRow]) -> Option<String> {
+    let parts: Vec<String> =
+        rows.iter().filter_map(|row| Some(format!("{} {}", words::row(row), number::relative(row.mde?)))).collect();
+    (!parts.is_empty()).then(|| format!("{MDE_MEANS}: {}", parts.join(", ")))
+}
+
+/// What the column `finds` says.
+pub(crate) const MDE_MEANS: &str = "smallest difference found four times in five";

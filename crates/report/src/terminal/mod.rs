@@ -1,0 +1,201 @@
+//! The page for a person at a terminal: the conclusion first, then what it rests on.
+
+mod findings;
+mod stages;
+
+use crate::{
+    Style,
+    layout::{tame, wrap},
+    metrics, number, sides,
+    tone::{self, Tone},
+    words,
+};
+use anstyle::{AnsiColor, Color};
+use firstcheck_model::report::{Claim, Report, Unread};
+use std::fmt::Write as _;
+
+/// Files listed as unread; the JSON report lists all.
+const MOST_UNREAD: usize = 10;
+
+/// Writes lines in a style.
+pub(crate) struct Page {
+    out: String,
+    style: Style,
+}
+
+impl Page {
+    /// `text` in `tone`.
+    pub(crate) fn paint(&self, text: &str, tone: Tone) -> String {
+        let plain = anstyle::Style::new();
+        let colored = |color: AnsiColor| plain.fg_color(Some(Color::Ansi(color)));
+        let style = match tone {
+            _ if !self.style.color => return text.into(),
+            Tone::Plain => return text.into(),
+            Tone::Bad => colored(AnsiColor::Red).bold(),
+            Tone::Good => colored(AnsiColor::Green),
+            Tone::Warn => colored(AnsiColor::Yellow),
+            Tone::Dim => plain.dimmed(),
+            Tone::Bold => plain.bold(),
+        };
+        format!("{style}{text}{style:#}")
+    }
+
+    /// One line.
+    pub(crate) fn line(&mut self, text: &str) {
+        self.out += text;
+        self.out.push('\n');
+    }
+
+    /// An empty line and a heading.
+    pub(crate) fn heading(&mut self, text: &str) {
+        self.out.push('\n');
+        let text = self.paint(text, Tone::Bold);
+        self.line(&text);
+    }
+
+    /// Prose: `lead` before its first line, the others under it, wrapped to the width.
+    pub(crate) fn prose(&mut self, lead: &str, text: &str, tone: Tone) {
+        let indent = crate::layout::width(lead);
+        let columns = self.style.width.saturating_sub(indent).max(20);
+        for (at, line) in wrap(&tame(text), columns).iter().enumerate() {
+            let line = self.paint(line, tone);
+            if at == 0 {
+                let _ = writeln!(self.out, "{lead}{line}");
+            } else {
+                let _ = writeln!(self.out, "{}{line}", " ".repeat(indent));
+            }
+        }
+    }
+}
+
+/// Lays out the page.
+pub(crate) fn page(report: &Report, style: &Style) -> String {
+    let mut page = Page { out: String::new(), style: *style };
+    headline(&mut page, report);
+    what_was_compared(&mut page, report);
+    differences(&mut page, report);
+    metric_table(&mut page, report);
+    stages::stages(&mut page, &report.stages);
+    findings::findings(&mut page, &report.findings);
+    unread(&mut page, &report.unread);
+    notes(&mut page, report);
+    footer(&mut page, report);
+    page.out
+}
+
+fn headline(page: &mut Page, report: &Report) {
+    let tone = tone::of_verdict(report.verdict);
+    let mut reasons = report.why.iter();
+    let lead = match words::verdict(report.verdict) {
+        Some(verdict) => verdict.to_owned(),
+        None => report.verb.clone(),
+    };
+    let indent = " ".repeat(crate::layout::width(&lead) + 2);
+    match reasons.next() {
+        Some(first) => {
+            // The lead is painted apart, so that the wrapped reason does not count its escape codes.
+            let columns = page.style.width.saturating_sub(indent.len()).max(20);
+            let lines = wrap(&tame(first), columns);
+            let lead = page.paint(&lead, tone);
+            for (at, line) in lines.iter().enumerate() {
+                let line = if at == 0 { format!("{lead}  {line}") } else { format!("{indent}{line}") };
+                page.line(&line);
+            }
+        }
+        None => {
+            let lead = page.paint(&lead, tone);
+            page.line(&lead);
+        }
+    }
+    for reason in reasons {
+        page.prose(&indent, reason, Tone::Plain);
+    }
+    for reason in &report.invalid {
+        page.prose("not to be believed: ", reason, Tone::Bad);
+    }
+}
+
+fn what_was_compared(page: &mut Page, report: &Report) {
+    let Some(table) = sides::sides(&report.sides) else { return };
+    page.line("");
+    let (head, rows) = table.lines();
+    if !head.is_empty() {
+        let head = page.paint(&head, Tone::Dim);
+        page.line(&head);
+    }
+    rows.iter().for_each(|row| page.line(row));
+    for warning in sides::warnings(&report.sides) {
+        page.prose("! ", &warning, Tone::Warn);
+    }
+}
+
+fn differences(page: &mut Page, report: &Report) {
+    if report.differences.is_empty() {
+        return;
+    }
+    page.heading("What differs");
+    let wide = report.differences.iter().map(|d| crate::layout::width(&d.field)).max().unwrap_or(0);
+    for difference in &report.differences {
+        let line = format!("  {:<wide$}  {} → {}", difference.field, difference.base, difference.candidate);
+        page.line(&tame(&line));
+    }
+}
+
+fn metric_table(page: &mut Page, report: &Report) {
+    if report.metrics.is_empty() {
+        return;
+    }
+    let mut laid = metrics::metrics(report);
+    let mut below = None;
+    if report.metrics.iter().any(|row| row.mde.is_some()) {
+        if laid.table.width() > page.style.width {
+            laid.table.clear(metrics::MDE);
+            below = metrics::mde_sentence(&report.metrics);
+        } else {
+            below = Some(format!("finds: {}", metrics::MDE_MEANS));
+        }
+    }
+    let (head, rows) = laid.table.lines();
+    page.line("");
+    let head = page.paint(&head, Tone::Dim);
+    page.line(&head);
+    let two_sides = report.sides.base.is_some();
+    for (text, row) in rows.iter().zip(&report.metrics) {
+        let tone = if two_sides || row.claim != Claim::Shown { tone::of_claim(row.claim) } else { Tone::Plain };
+        let text = page.paint(text, tone);
+        page.line(&text);
+    }
+    for footnote in laid.footnotes.iter().chain(&below) {
+        page.prose("  ", footnote, Tone::Dim);
+    }
+}
+
+fn unread(page: &mut Page, unread: &[Unread]) {
+    if unread.is_empty() {
+        return;
+    }
+    page.heading(&format!("Not read ({})", number::count(unread.len() as u64)));
+    for one in unread.iter().take(MOST_UNREAD) {
+        let place = one.line.map_or(String::new(), |line| format!(":{line}"));
+        page.prose("  ", &format!("{}{place}: {}", one.path, one.reason), Tone::Warn);
+    }
+    if unread.len() > MOST_UNREAD {
+        let more = unread.len() - MOST_UNREAD;
+        page.line(&format!("  and {} more: --format json lists all", number::count(more as u64)));
+    }
+}
+
+fn notes(page: &mut Page, report: &Report) {
+    if report.notes.is_empty() {
+        return;
+    }
+    page.heading("Notes");
+    report.notes.iter().for_each(|note| page.prose("  ", note, Tone::Plain));
+}
+
+fn footer(page: &mut Page, report: &Report) {
+    let seed = report.seed.map_or(String::new(), |seed| format!(" · seed {seed}"));
+    page.line("");
+    let line = page.paint(&tame(&format!("{}{seed}", report.tool)), Tone::Dim);
+    page.line(&line);
+}

@@ -1,0 +1,43 @@
+//! Text from outside (paths, error messages, model names) cannot break a page.
+
+use crate::fixtures;
+use firstcheck_report::{Format, Style, render};
+
+const EVIL: &str = "evil\u{1b}[2J\nname|<script>`x`";
+
+#[test]
+fn control_characters_never_reach_the_terminal() {
+    let mut report = fixtures::regression();
+    for difference in &mut report.differences {
+        difference.field = EVIL.into();
+    }
+    report.why.push(EVIL.into());
+    report.notes.push(EVIL.into());
+    report.metrics[0].slice = Some(EVIL.into());
+    report.stages[0].stage = EVIL.into();
+    report.findings[0].symptom = EVIL.into();
+    for run in report.sides.candidate.iter_mut().flat_map(|side| &mut side.runs) {
+        run.label = EVIL.into();
+        run.workload = EVIL.into();
+    }
+    let page = render(&report, Format::Terminal, &Style::default()).unwrap();
+    assert!(!page.chars().any(|c| c.is_control() && c != '\n'), "{page:?}");
+}
+
+#[test]
+fn markdown_tables_keep_their_columns() {
+    let mut report = fixtures::regression();
+    report.differences[0].base = EVIL.into();
+    let page = render(&report, Format::Markdown, &Style::default()).unwrap();
+    let line = page.lines().find(|line| line.contains("evil")).unwrap();
+    assert_eq!(line.replace("\\|", "").matches('|').count(), 4, "{line}");
+    assert!(!page.replace("\\<", "").contains("<script"), "{page}");
+}
+
+#[test]
+fn an_empty_report_still_has_a_page_in_each_format() {
+    let report = firstcheck_model::report::Report::new("run", "firstcheck 0.1.0");
+    for format in [Format::Terminal, Format::Markdown, Format::Json] {
+        assert!(!render(&report, format, &Style::default()).unwrap().is_empty());
+    }
+}

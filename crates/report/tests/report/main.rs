@@ -1,0 +1,8 @@
+//! The renderings, through the public interface.
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
+
+mod fixtures;
+mod hostile;
+mod numbers;
+mod pages;

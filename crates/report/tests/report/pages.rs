@@ -1,0 +1,62 @@
+//! Whole pages of three reports.
+
+use crate::fixtures;
+use firstcheck_model::metric::{Metric, Stat};
+use firstcheck_model::report::{MetricRow, Quantity, Report};
+use firstcheck_report::{Format, Style, render};
+
+fn page(report: &Report, format: Format) -> String {
+    render(report, format, &Style::default()).unwrap()
+}
+
+#[test]
+fn terminal_pages() {
+    insta::assert_snapshot!("terminal_regression", page(&fixtures::regression(), Format::Terminal));
+    insta::assert_snapshot!("terminal_cannot_tell", page(&fixtures::cannot_tell(), Format::Terminal));
+    insta::assert_snapshot!("terminal_not_comparable", page(&fixtures::not_comparable(), Format::Terminal));
+}
+
+#[test]
+fn markdown_pages() {
+    insta::assert_snapshot!("markdown_regression", page(&fixtures::regression(), Format::Markdown));
+    insta::assert_snapshot!("markdown_cannot_tell", page(&fixtures::cannot_tell(), Format::Markdown));
+    insta::assert_snapshot!("markdown_not_comparable", page(&fixtures::not_comparable(), Format::Markdown));
+}
+
+#[test]
+fn a_run_shows_one_side_and_claims_nothing() {
+    let mut report = Report::new("run", "firstcheck 0.1.0");
+    report.sides.candidate = fixtures::not_comparable().sides.candidate;
+    let ttft = Some(Quantity::Finite(0.12));
+    report.metrics = vec![MetricRow::shown(Metric::Ttft, Stat::Quantile(0.5), None, ttft, [None, Some(140)])];
+    insta::assert_snapshot!("terminal_run", page(&report, Format::Terminal));
+}
+
+#[test]
+fn json_is_the_report_itself() {
+    for report in [fixtures::regression(), fixtures::cannot_tell(), fixtures::not_comparable()] {
+        let text = page(&report, Format::Json);
+        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+    }
+}
+
+#[test]
+fn colour_adds_escapes_and_nothing_else() {
+    let colored =
+        render(&fixtures::regression(), Format::Terminal, &Style { color: true, ..Style::default() }).unwrap();
+    assert!(colored.starts_with("\u{1b}["), "the verdict is coloured: {colored:?}");
+    let mut plain = String::new();
+    let mut rest = colored.as_str();
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        plain += before;
+        rest = after.split_once('m').unwrap().1;
+    }
+    assert_eq!(plain + rest, page(&fixtures::regression(), Format::Terminal));
+}
+
+#[test]
+fn a_narrow_terminal_moves_the_detectable_difference_below_the_table() {
+    let narrow = render(&fixtures::regression(), Format::Terminal, &Style { color: false, width: 80 }).unwrap();
+    assert!(narrow.contains("smallest difference found four times in five: TTFT p95 5.3 %"), "{narrow}");
+    assert!(!narrow.contains("≥ 5.3 %"), "{narrow}");
+}
