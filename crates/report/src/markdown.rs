@@ -87,7 +87,7 @@ fn stages(split: &[StageRow]) -> Option<String> {
             row.share.map_or(String::new(), number::share),
         ]);
     }
-    let title = format!("{} (by {})", first.of, first.basis);
+    let title = format!("{} (by {})", words::split(&first.of), first.basis);
     Some(format!("### Where the time went: {}\n\n{}", escape(&title), table.markdown()))
 }
 

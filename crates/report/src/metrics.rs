@@ -67,12 +67,15 @@ pub(crate) fn metrics(report: &Report) -> Metrics {
             });
             name += &format!(" [{}]", at + 1);
         }
-        missing |= row.candidate.is_none() || (two_sides && row.base.is_none());
+        // A statistic of pairs (tail asymmetry) has a ratio and no value on either side.
+        let of_pairs = row.base.is_none() && row.candidate.is_none() && row.ratio.is_some();
+        missing |= !of_pairs && (row.candidate.is_none() || (two_sides && row.base.is_none()));
+        let value = |quantity| if of_pairs { String::new() } else { number::quantity(quantity, &row.unit) };
         let on_two_sides = |text: String| if two_sides { text } else { String::new() };
         table.row(vec![
             name,
-            on_two_sides(number::quantity(row.base, &row.unit)),
-            number::quantity(row.candidate, &row.unit),
+            on_two_sides(value(row.base)),
+            value(row.candidate),
             on_two_sides(if row.ratio.is_some() { number::change_of(row.ratio) } else { String::new() }),
             interval(row),
             row.mde.map_or(String::new(), |mde| format!("≥ {}", number::relative(mde))),

@@ -63,12 +63,23 @@ pub(crate) fn metric(metric: Metric) -> &'static str {
 pub(crate) fn row(row: &MetricRow) -> String {
     let mut name = metric(row.metric).to_owned();
     if row.stat != "total" {
-        name = format!("{name} {}", row.stat);
+        name = format!("{name} {}", row.stat.replace('_', " "));
     }
     match &row.slice {
         Some(slice) => format!("{name} ({slice})"),
         None => name,
     }
+}
+
+/// What a split of time is of (`ttft p95`), spelt as the metrics are.
+pub(crate) fn split(of: &str) -> String {
+    let (name, stat) = of.split_once(' ').unwrap_or((of, ""));
+    let known = Metric::ALL.into_iter().find(|known| known.name() == name);
+    let name = match known {
+        Some(known) => metric(known),
+        None => name,
+    };
+    format!("{name} {stat}").trim_end().to_owned()
 }
 
 /// A severity.

@@ -5,6 +5,7 @@ use crate::{
     layout::{Align, Table, tame},
     number,
     tone::Tone,
+    words,
 };
 use firstcheck_model::report::StageRow;
 
@@ -20,7 +21,7 @@ fn bar(share: f64) -> String {
 pub(super) fn stages(page: &mut Page, rows: &[StageRow]) {
     for split in rows.chunk_by(|a, b| a.of == b.of && a.basis == b.basis) {
         let Some(first) = split.first() else { continue };
-        page.heading(&tame(&format!("Where the time went: {} (by {})", first.of, first.basis)));
+        page.heading(&tame(&format!("Where the time went: {} (by {})", words::split(&first.of), first.basis)));
         let (head, lines) = table(split).lines();
         let head = page.paint(&format!("  {head}"), Tone::Dim);
         page.line(&head);

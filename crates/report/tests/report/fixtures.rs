@@ -140,7 +140,7 @@ fn preemption() -> Finding {
 fn stage(name: &str, base: f64, candidate: f64) -> StageRow {
     StageRow {
         stage: name.into(),
-        of: "TTFT mean".into(),
+        of: "ttft mean".into(),
         base: Some(base),
         candidate: Some(candidate),
         delta: candidate - base,
@@ -196,6 +196,8 @@ pub fn regression() -> Report {
     gap.interval = Some([Quantity::Finite(1.4), Quantity::Unbounded]);
     gap.confidence = Some(0.95);
     gap.claim = Claim::Regressed;
+    let mut asymmetry = judged(row(Metric::Ttft, Stat::Mean, 1.0, 1.08, 4800), [0.99, 1.18], Claim::Shown);
+    (asymmetry.stat, asymmetry.base, asymmetry.candidate) = ("tail_asymmetry".into(), None, None);
     report.metrics = vec![
         judged(row(Metric::Ttft, Stat::Quantile(0.95), 0.8, 1.2, 4800), [1.31, 1.72], Claim::Regressed),
         judged(row(Metric::Tpot, Stat::Quantile(0.5), 0.035, 0.0355, 4800), [1.002, 1.027], Claim::NonInferior),
@@ -205,6 +207,7 @@ pub fn regression() -> Report {
         row(Metric::HitRate, Stat::Total, 0.412, 0.398, 4800),
         row(Metric::Preemptions, Stat::Total, 3.0, 312.0, 4800),
         row(Metric::KvCapacity, Stat::Total, 40_000.0, 28_800.0, 1),
+        asymmetry,
     ];
     report.stages = vec![stage("queue", 0.02, 0.35), stage("prefill", 0.6, 0.655), stage("other", 0.05, 0.065)];
     let absent = Finding {
