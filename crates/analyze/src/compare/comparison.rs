@@ -1,0 +1,303 @@
+//! A comparison as it grows, pair by pair, and the report it ends in.
+
+use super::{
+    attribute,
+    columns::Columns,
+    comparability::{self, Comparability},
+    gate,
+    pair::Pair,
+    paired::{self, Judged},
+    plan::{Key, plan},
+    policy::Policy,
+    reading::{Cell, Reading},
+    replicates::{self, Replicates},
+    rows, sides, tail,
+};
+use firstcheck_model::{
+    evidence::RunEvidence,
+    metric::{Metric, Stat},
+    report::{Claim, MetricRow, Report, Sides, Verdict},
+    run::{CacheState, Role},
+};
+use std::collections::BTreeSet;
+
+/// The tool and version of every report.
+const TOOL: &str = concat!("firstcheck ", env!("CARGO_PKG_VERSION"));
+
+/// Two sides under comparison. Pairs are reduced as they come, so that no caller has to hold more than one.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    policy: Policy,
+    keys: Vec<Key>,
+    pairs: Vec<Pair>,
+    base: Vec<(Reading, Columns)>,
+    candidate: Vec<(Reading, Columns)>,
+}
+
+impl Comparison {
+    /// An empty comparison under that policy.
+    pub fn new(policy: Policy) -> Self {
+        let keys = plan(&policy);
+        Self { policy, keys, pairs: Vec::new(), base: Vec::new(), candidate: Vec::new() }
+    }
+
+    /// Adds a pair: two runs that replayed one trace side by side.
+    pub fn add_pair(&mut self, base: &RunEvidence, candidate: &RunEvidence) {
+        self.pairs.push(Pair::of(base, candidate, &self.keys, &self.policy));
+    }
+
+    /// Adds a run without a partner: a replicate of its side.
+    pub fn add_single(&mut self, role: Role, run: &RunEvidence) {
+        let side = match role {
+            Role::Base => &mut self.base,
+            Role::Candidate => &mut self.candidate,
+        };
+        side.push(Reading::of(run, &self.keys, &self.policy));
+    }
+
+    /// What the pairs and runs added so far say.
+    pub fn finish(&self) -> Report {
+        let mut report = Report::new("compare", TOOL);
+        report.parameters = self.policy.parameters();
+        report.seed = Some(self.policy.seed);
+        let (base, candidate): (Vec<&Reading>, Vec<&Reading>) = (self.side(Role::Base), self.side(Role::Candidate));
+        report.sides = Sides {
+            base: sides::side(base.iter().copied()),
+            candidate: sides::side(candidate.iter().copied()),
+        };
+        if let (Some(base), Some(candidate)) = (&report.sides.base, &report.sides.candidate) {
+            report.differences = sides::differences(base, candidate);
+        }
+        let invalid: BTreeSet<String> = base.iter().chain(&candidate).flat_map(|r| sides::invalid(r)).collect();
+        report.invalid = invalid.into_iter().collect();
+        notes_on_caches(&base, &candidate, &mut report);
+        if self.pairs.len() > 1 {
+            self.by_pairs(&mut report);
+        } else if let Some(pair) = self.pairs.first() {
+            report.notes.push("one pair: judged as single runs".into());
+            self.by_one_pair(pair, &mut report);
+        } else if base.is_empty() || candidate.is_empty() {
+            report.verdict = Verdict::NotComparable;
+            report.why.push("a side holds no run: give at least one for base and one for the candidate".into());
+        } else if let ([(b, b_columns)], [(c, c_columns)]) = (&self.base[..], &self.candidate[..]) {
+            let sides = ((b.clone(), b_columns), (c.clone(), c_columns));
+            self.by_one_pair(&Pair::from_columns(sides.0, sides.1, &self.keys, &self.policy), &mut report);
+        } else {
+            self.by_replicates(&mut report);
+        }
+        self.note_unpaired(&mut report);
+        settle_invalid(&mut report);
+        report
+    }
+
+    fn side(&self, role: Role) -> Vec<&Reading> {
+        let (paired, single): (Vec<&Reading>, _) = match role {
+            Role::Base => (self.pairs.iter().map(|p| &p.base).collect(), &self.base),
+            Role::Candidate => (self.pairs.iter().map(|p| &p.candidate).collect(), &self.candidate),
+        };
+        paired.into_iter().chain(single.iter().map(|(reading, _)| reading)).collect()
+    }
+
+    fn note_unpaired(&self, report: &mut Report) {
+        let unpaired = self.base.len() + self.candidate.len();
+        if !self.pairs.is_empty() && unpaired > 0 {
+            report.notes.push(format!("{unpaired} runs without a partner are listed and take no part in any interval"));
+        }
+    }
+
+    fn by_pairs(&self, report: &mut Report) {
+        let pairs: Vec<&Pair> = self.pairs.iter().collect();
+        let refusals: BTreeSet<&String> = pairs.iter().flat_map(|pair| &pair.comparable.refusals).collect();
+        let fresh = fresh_traces(&pairs);
+        let setting = paired::Setting {
+            alpha: if fresh { self.policy.alpha_fresh_traces } else { self.policy.alpha },
+            queue_cannot_pass: queue_cannot_pass(&pairs, &self.policy),
+        };
+        if fresh {
+            report.notes.push(format!("pairs replay different traces: one-sided error {} is used", setting.alpha));
+        }
+        let mut judged: Vec<Judged> = (0..self.keys.len())
+            .map(|at| paired::effect(self.keys[at], at, &pairs, &setting, &self.policy))
+            .collect();
+        report.notes.extend(gate::fail_together(&mut judged, &pairs, &setting, &self.policy));
+        let judged: Vec<(Key, Judged)> = self
+            .keys
+            .iter()
+            .copied()
+            .zip(judged)
+            .filter(|(_, j)| j.row.base.is_some() || j.row.candidate.is_some())
+            .collect();
+        if refusals.is_empty() {
+            (report.verdict, report.why) = gate::verdict(&judged, pairs.len(), &self.policy);
+        } else {
+            refuse(report, refusals);
+        }
+        report.metrics = judged.into_iter().map(|(_, j)| j.row).collect();
+        self.finish_rows(report, &pairs);
+        let tails = tail::rows(&pairs, &setting);
+        let tpot = self.keys.iter().position(|k| *k == Key { metric: Metric::Tpot, stat: Stat::Quantile(0.5) });
+        for (row, significant) in tails {
+            if significant && tail::tail_only(&pairs, tpot, setting.alpha) == Some(true) {
+                report.notes.push(format!("tail only: few requests got slower in {}, the typical token did not", row.metric));
+            }
+            report.metrics.push(row);
+        }
+        let splits: Vec<_> = pairs.iter().map(|pair| &pair.splits[..]).collect();
+        report.stages = attribute::rows(&splits, 1.0 - 2.0 * setting.alpha);
+    }
+
+    fn by_one_pair(&self, pair: &Pair, report: &mut Report) {
+        let runs = Replicates {
+            base: vec![&pair.base],
+            candidate: vec![&pair.candidate],
+            comparable: vec![&pair.comparable],
+            pair: Some(pair),
+        };
+        self.exploratory(&runs, report);
+        self.finish_rows(report, &[pair]);
+        report.stages = attribute::rows(&[&pair.splits[..]], 1.0 - 2.0 * self.policy.alpha);
+    }
+
+    fn by_replicates(&self, report: &mut Report) {
+        let mut comparable: Vec<Comparability> = Vec::new();
+        if let Some((first, columns)) = self.base.first() {
+            // Every run against the first of base: all replicates of one workload are alike.
+            for (reading, theirs) in self.base.iter().skip(1).chain(&self.candidate) {
+                comparable.push(comparability::check((first, columns), (reading, theirs), &self.policy));
+            }
+        }
+        let runs = Replicates {
+            base: self.base.iter().map(|(reading, _)| reading).collect(),
+            candidate: self.candidate.iter().map(|(reading, _)| reading).collect(),
+            comparable: comparable.iter().collect(),
+            pair: None,
+        };
+        self.exploratory(&runs, report);
+        rows::drop_repeats(&mut report.metrics);
+    }
+
+    fn exploratory(&self, runs: &Replicates, report: &mut Report) {
+        report.metrics = replicates::rows(runs, &self.keys, &self.policy);
+        let refusals: BTreeSet<&String> = runs.comparable.iter().flat_map(|c| &c.refusals).collect();
+        if refusals.is_empty() {
+            (report.verdict, report.why) = replicates::verdict(&report.metrics, runs);
+        } else {
+            refuse(report, refusals);
+        }
+    }
+
+    /// Says on the means over which requests they are, and drops what repeats another row.
+    fn finish_rows(&self, report: &mut Report, pairs: &[&Pair]) {
+        let least = pairs.iter().filter_map(|pair| pair.complete_on_both).min_by(f64::total_cmp);
+        if let Some(share) = least.filter(|share| *share < 1.0) {
+            for row in report.metrics.iter_mut().filter(|r| r.stat == "mean" && super::plan::is_latency(r.metric)) {
+                rows::annotate(row, format!("over the requests complete on both sides ({:.1} %)", share * 100.0));
+            }
+        }
+        rows::drop_repeats(&mut report.metrics);
+    }
+}
+
+/// Pairs by place (experiment and pair number); runs without a partner are replicates of their side.
+pub fn compare(base: &[RunEvidence], candidate: &[RunEvidence], policy: &Policy) -> Report {
+    let mut comparison = Comparison::new(policy.clone());
+    let place = |run: &RunEvidence| run.info.place.as_ref().map(|p| (p.experiment.clone(), p.pair));
+    let mut taken = vec![false; candidate.len()];
+    for run in base {
+        let partner = place(run).and_then(|ours| {
+            (0..candidate.len()).find(|at| !taken[*at] && place(&candidate[*at]).as_ref() == Some(&ours))
+        });
+        match partner {
+            Some(at) => {
+                taken[at] = true;
+                comparison.add_pair(run, &candidate[at]);
+            }
+            None => comparison.add_single(Role::Base, run),
+        }
+    }
+    for (run, _) in candidate.iter().zip(taken).filter(|(_, taken)| !taken) {
+        comparison.add_single(Role::Candidate, run);
+    }
+    comparison.finish()
+}
+
+/// A single run's own report: its metrics stand as `candidate`, nothing is compared.
+pub fn describe(run: &RunEvidence, policy: &Policy) -> Report {
+    let keys = plan(policy);
+    let (reading, _) = Reading::of(run, &keys, policy);
+    let mut report = Report::new("run", TOOL);
+    report.parameters = policy.parameters();
+    report.seed = run.info.seed;
+    report.sides.candidate = sides::side(std::iter::once(&reading));
+    report.invalid = sides::invalid(&reading);
+    report.metrics = rows::of_one(&reading, &keys);
+    report.why = report.invalid.clone();
+    settle_invalid(&mut report);
+    report
+}
+
+/// Nothing may be compared: values are shown, no claim stands.
+fn refuse(report: &mut Report, refusals: BTreeSet<&String>) {
+    report.verdict = Verdict::NotComparable;
+    report.why = refusals.into_iter().cloned().collect();
+    for row in &mut report.metrics {
+        withdraw(row, Claim::NotComparable);
+    }
+}
+
+/// Data that may not be believed supports no claim.
+fn settle_invalid(report: &mut Report) {
+    if report.invalid.is_empty() {
+        return;
+    }
+    if report.verdict != Verdict::None && report.verdict != Verdict::NotComparable {
+        let client = report.invalid.iter().any(|why| why.contains("invalid client"));
+        report.verdict = if client { Verdict::NotComparable } else { Verdict::Inconclusive };
+        report.why = report.invalid.clone();
+    }
+    for row in report.metrics.iter_mut().filter(|row| row.claim != Claim::NotComparable) {
+        withdraw(row, Claim::NotClaimable);
+    }
+}
+
+fn withdraw(row: &mut MetricRow, claim: Claim) {
+    row.claim = claim;
+    (row.interval, row.confidence) = (None, None);
+}
+
+fn notes_on_caches(base: &[&Reading], candidate: &[&Reading], report: &mut Report) {
+    let unknown = base.iter().chain(candidate).filter(|r| r.info.workload.cache == CacheState::Unknown).count();
+    if unknown > 0 {
+        report.notes.push(format!("the state of the prefix cache at the start is unknown in {unknown} runs"));
+    }
+}
+
+/// Whether the pairs replay more than one trace between them.
+fn fresh_traces(pairs: &[&Pair]) -> bool {
+    let hashes: BTreeSet<Option<&String>> =
+        pairs.iter().map(|pair| pair.base.info.workload.trace_hash.as_ref()).collect();
+    hashes.len() > 1 || hashes.contains(&None)
+}
+
+/// Why TTFT and what holds it cannot pass in this design; `None`: it can.
+fn queue_cannot_pass(pairs: &[&Pair], policy: &Policy) -> Option<String> {
+    let loads: Option<Vec<f64>> = pairs.iter().map(|pair| pair.load()).collect();
+    let highest = loads.and_then(|loads| loads.into_iter().max_by(f64::total_cmp));
+    match highest {
+        None => return Some(format!("the load is unknown and counts as above {}", policy.pass_load)),
+        Some(load) if load > policy.pass_load => {
+            return Some(format!("the load is {load:.2}, above {}", policy.pass_load));
+        }
+        Some(_) => {}
+    }
+    let growing = pairs.iter().flat_map(|pair| pair.sides()).filter(|side| {
+        side.growth.is_some_and(|growth| growth >= policy.queue_growth)
+    });
+    let (grew, all) = (growing.count(), 2 * pairs.len());
+    (2 * grew > all).then(|| format!("the queue grows through the window in {grew} of {all} runs"))
+}
+
+/// The cells of one key over several readings.
+pub(super) fn cells<'a>(readings: &[&'a Reading], at: usize) -> Vec<&'a Cell> {
+    readings.iter().map(|reading| &reading.cells[at]).collect()
+}

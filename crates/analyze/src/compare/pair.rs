@@ -1,0 +1,169 @@
+//! A pair of runs reduced to one number a metric.
+
+use super::{
+    attribute::{self, Split},
+    columns::Columns,
+    comparability::{self, Comparability},
+    plan::{Key, is_latency},
+    policy::Policy,
+    reading::{Basis, Cell, Reading, mean},
+    same_trace::Trace,
+};
+use firstcheck_model::{
+    evidence::RunEvidence,
+    metric::{Metric, Stat},
+};
+use firstcheck_stats::{asymmetry::tail_asymmetry, design::Code};
+
+/// Two runs side by side. Nothing a request long is kept.
+#[derive(Debug, Clone)]
+pub(super) struct Pair {
+    pub base: Reading,
+    pub candidate: Reading,
+    pub comparable: Comparability,
+    /// Share of the offered requests that completed on both sides: means are over those.
+    pub complete_on_both: Option<f64>,
+    /// Tail asymmetry of TTFT and of E2E, in log points.
+    pub asymmetry: Vec<(Metric, f64)>,
+    pub splits: Vec<Split>,
+}
+
+/// Latencies whose tails are compared request by request.
+pub(super) const ASYMMETRIC: [Metric; 2] = [Metric::Ttft, Metric::E2e];
+
+impl Pair {
+    /// Reduces two runs; both may be dropped afterwards.
+    pub fn of(base: &RunEvidence, candidate: &RunEvidence, keys: &[Key], policy: &Policy) -> Self {
+        let (b, b_columns) = Reading::of(base, keys, policy);
+        let (c, c_columns) = Reading::of(candidate, keys, policy);
+        Self::from_columns((b, &b_columns), (c, &c_columns), keys, policy)
+    }
+
+    /// A pair of two runs that were read before.
+    pub fn from_columns(
+        (mut b, b_columns): (Reading, &Columns),
+        (mut c, c_columns): (Reading, &Columns),
+        keys: &[Key],
+        policy: &Policy,
+    ) -> Self {
+        let comparable = comparability::check((&b, b_columns), (&c, c_columns), policy);
+        let same = comparable.trace == Trace::Same && b_columns.lines.len() == c_columns.lines.len();
+        if same {
+            means_on_both(&mut b, &mut c, b_columns, c_columns, keys);
+        }
+        one_slo(&mut b, &mut c, keys);
+        let asymmetry = ASYMMETRIC.into_iter().filter(|_| same).filter_map(|metric| {
+            let both = b_columns.lines.iter().zip(&c_columns.lines);
+            let latencies = both.filter_map(|(b, c)| b.latency(metric).zip(c.latency(metric)));
+            Some((metric, tail_asymmetry(latencies)?.value))
+        });
+        Self {
+            complete_on_both: same.then(|| share_on_both(b_columns, c_columns)).flatten(),
+            asymmetry: asymmetry.collect(),
+            splits: attribute::splits((&b, b_columns), (&c, c_columns), keys, same, policy),
+            comparable,
+            base: b,
+            candidate: c,
+        }
+    }
+
+    /// The readings, base first.
+    pub fn sides(&self) -> [&Reading; 2] {
+        [&self.base, &self.candidate]
+    }
+
+    /// Why the cell may not be believed on either side.
+    pub fn doubt(&self, at: usize) -> Option<&str> {
+        self.sides().into_iter().find_map(|side| side.cells[at].doubt.as_deref())
+    }
+
+    /// Why the cell is no level on either side.
+    pub fn jump(&self, at: usize) -> Option<&str> {
+        self.sides().into_iter().find_map(|side| side.cells[at].jump.as_deref())
+    }
+
+    /// Whether a side's cell was only printed by a file.
+    pub fn only_reported(&self, at: usize) -> bool {
+        self.sides().into_iter().any(|side| side.cells[at].basis == Basis::Reported)
+    }
+
+    /// Offered requests of the side with fewer.
+    pub fn requests(&self) -> u64 {
+        self.base.requests().min(self.candidate.requests())
+    }
+
+    /// +1 when base ran first.
+    pub fn order(&self) -> Option<Code> {
+        let (b, c) = (self.base.info.place.as_ref()?, self.candidate.info.place.as_ref()?);
+        Some(if b.order <= c.order { Code::Plus } else { Code::Minus })
+    }
+
+    /// Which way round the two devices were; `None` where both ran on one, or it is not known.
+    pub fn device(&self) -> Option<Code> {
+        let (b, c) = (self.base.info.place.as_ref()?, self.candidate.info.place.as_ref()?);
+        match b.device.as_ref()?.cmp(c.device.as_ref()?) {
+            std::cmp::Ordering::Less => Some(Code::Plus),
+            std::cmp::Ordering::Greater => Some(Code::Minus),
+            std::cmp::Ordering::Equal => None,
+        }
+    }
+
+    /// The highest load known of either side; `None`: unknown.
+    pub fn load(&self) -> Option<f64> {
+        [self.base.info.load, self.candidate.info.load].into_iter().flatten().max_by(f64::total_cmp)
+    }
+}
+
+/// Replaces the means of request latencies by means over the requests that completed on both sides.
+fn means_on_both(b: &mut Reading, c: &mut Reading, b_columns: &Columns, c_columns: &Columns, keys: &[Key]) {
+    let lines = || b_columns.lines.iter().zip(&c_columns.lines).filter(|(b, c)| b.complete && c.complete);
+    for (at, key) in keys.iter().enumerate().filter(|(_, key)| key.stat == Stat::Mean && is_latency(key.metric)) {
+        if key.metric == Metric::Itl {
+            if b.unanswered + c.unanswered > 0 {
+                let side = |pick: &dyn Fn(usize) -> Option<(f64, u32)>| {
+                    let (mut seconds, mut tokens) = (0.0, 0u64);
+                    for row in 0..b_columns.lines.len() {
+                        if let Some((s, n)) = pick(row) {
+                            seconds += s;
+                            tokens += u64::from(n);
+                        }
+                    }
+                    Cell::over((tokens > 0).then(|| seconds / tokens as f64), tokens)
+                };
+                let both = |row: usize| b_columns.lines[row].complete && c_columns.lines[row].complete;
+                replace(&mut b.cells[at], side(&|row| b_columns.lines[row].decode.filter(|_| both(row))));
+                replace(&mut c.cells[at], side(&|row| c_columns.lines[row].decode.filter(|_| both(row))));
+            }
+            continue;
+        }
+        let known = lines().filter_map(|(b, c)| b.latency(key.metric).zip(c.latency(key.metric)));
+        let (b_values, c_values): (Vec<f64>, Vec<f64>) = known.unzip();
+        let n = b_values.len() as u64;
+        replace(&mut b.cells[at], Cell::over(mean(&b_values), n));
+        replace(&mut c.cells[at], Cell::over(mean(&c_values), n));
+    }
+}
+
+/// Keeps what is known about a cell while its value is replaced, where there is a new one.
+fn replace(cell: &mut Cell, new: Cell) {
+    if new.value.is_some() && cell.basis == Basis::Taken {
+        (cell.value, cell.n) = (new.value, new.n);
+    }
+}
+
+fn share_on_both(b: &Columns, c: &Columns) -> Option<f64> {
+    let both = b.lines.iter().zip(&c.lines).filter(|(b, c)| b.complete && c.complete).count();
+    (!b.lines.is_empty()).then(|| both as f64 / b.lines.len() as f64)
+}
+
+/// Good requests under two different SLOs are not one metric.
+fn one_slo(b: &mut Reading, c: &mut Reading, keys: &[Key]) {
+    let (Some(ours), Some(theirs)) = (b.slo, c.slo) else { return };
+    if ours == theirs {
+        return;
+    }
+    for (at, _) in keys.iter().enumerate().filter(|(_, k)| matches!(k.metric, Metric::Goodput | Metric::GoodShare)) {
+        c.cells[at].doubt = Some(format!("base was measured under {ours}, the candidate under {theirs}: give one SLO"));
+    }
+    (b.good, c.good) = (None, None);
+}

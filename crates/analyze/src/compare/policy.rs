@@ -1,0 +1,194 @@
+//! What is gated, by which margins, and every other threshold of a comparison.
+
+use firstcheck_model::{
+    metric::{Metric, Stat},
+    report::Parameter,
+    slo::Slo,
+};
+use firstcheck_stats::{max_t::MIN_ROTATIONS, quantile};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One gated metric.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// Which metric.
+    pub metric: Metric,
+    /// Which quantile, in (0, 1); without one the mean of a latency or the total of anything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantile: Option<f64>,
+    /// How much worse it may be: relative (0.1 is 10 %); for `good_share` in points of the share (0.01 is one point).
+    pub margin: f64,
+    /// Whether a pass needs it. One that is not required is left out, and said so, where it cannot be claimed.
+    #[serde(default = "yes")]
+    pub required: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Gate {
+    const fn of(metric: Metric, quantile: f64, margin: f64, required: bool) -> Self {
+        Self { metric, quantile: Some(quantile), margin, required }
+    }
+
+    /// The statistic that is gated.
+    pub fn stat(&self) -> Stat {
+        match self.quantile {
+            Some(p) => Stat::Quantile(p),
+            None if super::plan::is_latency(self.metric) => Stat::Mean,
+            None => Stat::Total,
+        }
+    }
+}
+
+macro_rules! policy {
+    ($($(#[$meta:meta])* $name:ident: $type:ty = $default:expr, [$unit:literal] $meaning:literal;)+) => {
+        /// Everything that decides a comparison. Each field has a default; an unknown key is refused.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Policy {
+            /// What is gated. Empty: effects are shown and nothing is judged.
+            pub gates: Vec<Gate>,
+            /// The SLO of goodput; without one the runs' own.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub slo: Option<Slo>,
+            $(#[doc = $meaning] #[doc = concat!("Unit: ", $unit, ".")] pub $name: $type,)+
+        }
+
+        impl Default for Policy {
+            fn default() -> Self {
+                Self { gates: default_gates(), slo: None, $($name: $default,)+ }
+            }
+        }
+
+        impl Policy {
+            /// Every threshold in force, by name.
+            pub fn parameters(&self) -> BTreeMap<String, Parameter> {
+                let mut all = BTreeMap::new();
+                let mut put = |name: &str, value: f64, unit: &str, meaning: String| {
+                    all.insert(name.to_owned(), Parameter { value, unit: unit.into(), meaning });
+                };
+                $(put(stringify!($name), self.$name as f64, $unit, $meaning.into());)+
+                for gate in &self.gates {
+                    let unit = if gate.metric == Metric::GoodShare { "points of the share" } else { "1" };
+                    let need = if gate.required { "required to pass" } else { "left out where it cannot be claimed" };
+                    let meaning = format!("largest tolerated worsening of {} {}, {need}", gate.metric, gate.stat());
+                    put(&format!("margin.{}.{}", gate.metric, gate.stat()), gate.margin, unit, meaning);
+                }
+                if let Some(tail) = quantile::claimable_from(0.0) {
+                    put("tail_requests", tail as f64, "requests", "a quantile p may be claimed from this / (1 − p) offered requests a run".into());
+                }
+                put("coalesced_gap", firstcheck_model::event::COALESCED_NS as f64 * 1e-9, "s", "event gaps shorter than this were not paced by a server".into());
+                all
+            }
+        }
+    };
+}
+
+policy! {
+    alpha: f64 = 0.05, ["1"] "One-sided error of the gate.";
+    alpha_fresh_traces: f64 = 0.025, ["1"] "One-sided error of the gate where pairs replay different traces: their differences are skewed.";
+    min_pairs: u32 = 8, ["pairs"] "Fewer pairs cannot pass.";
+    max_pairs: u32 = 16, ["pairs"] "The number of pairs that would decide is looked for up to here.";
+    rotations: u32 = 9_999, ["count"] "Random rotations behind the family-wise p values of a failure.";
+    seed: u64 = 1, ["1"] "Seed of the rotations.";
+    pass_load: f64 = 0.8, ["1"] "Above this load, or when it is unknown, a latency that holds the queue cannot pass.";
+    queue_growth: f64 = 3.0, ["1"] "Median TTFT of a run's last quarter over its first from which the queue counts as growing.";
+    mix_tolerance: f64 = 0.02, ["1"] "Largest relative difference in offered tokens or rate between two comparable workloads.";
+    window_ratio: f64 = 1.5, ["1"] "Largest ratio between the windows of two comparable measured runs.";
+    offset_tolerance: f64 = 0.1, ["mean gaps between sends"] "Two files without a trace hash hold one trace if the median difference of their send offsets is at most this.";
+    send_lag_floor_s: f64 = 0.005, ["s"] "TTFT is void where the send-lag p99 exceeds this and the share below.";
+    send_lag_share: f64 = 0.01, ["1"] "Share of the median TTFT that the send-lag p99 may reach.";
+    coalesced_share: f64 = 0.05, ["1"] "Share of coalesced event gaps above which a client cannot speak of gap quantiles.";
+    continuity: f64 = 1.5, ["1"] "A gap quantile is a level, not a jump, where q(p+h)/q(p−h) is below this, h = min(0.02, (1−p)/2).";
+    split_half_width: f64 = 0.005, ["1"] "Half width, in ranks, of the kernel that splits a quantile into stages.";
+    span_coverage: f64 = 0.95, ["1"] "Share of the completed requests that must have spans for a split into stages.";
+    single_batches: u32 = 5, ["count"] "Contiguous batches of a single run.";
+    single_confidence: f64 = 0.95, ["1"] "Confidence of the interval shown for single runs.";
+    single_bound: f64 = 0.995, ["1"] "Confidence of the lower bound by which a single run's tail may fail at a known low load.";
+    single_load: f64 = 0.7, ["1"] "Highest load at which that bound may speak.";
+    single_tail_ratio: f64 = 1.5, ["1"] "Smallest ratio of p95 or p99 that may fail with that bound.";
+    single_tail_margin: f64 = 0.1, ["1"] "Margin of that bound for a metric that is not gated.";
+    single_ratio: f64 = 8.0, ["1"] "Ratio from which any claimable latency quantile of single runs on one trace fails.";
+    single_itl_p99_ratio: f64 = 2.0, ["1"] "Ratio of ITL p99 from which single runs on different traces fail.";
+    single_tpot_p50_ratio: f64 = 4.0, ["1"] "Ratio of TPOT p50 from which single runs on different traces fail.";
+}
+
+/// TTFT and TPOT medians and the TTFT p95 are required; p99s, which take a thousand requests a run, and goodput, which
+/// takes an SLO, are gated where they can be.
+fn default_gates() -> Vec<Gate> {
+    vec![
+        Gate::of(Metric::Ttft, 0.5, 0.10, true),
+        Gate::of(Metric::Ttft, 0.95, 0.10, true),
+        Gate::of(Metric::Ttft, 0.99, 0.10, false),
+        Gate::of(Metric::Itl, 0.99, 0.10, false),
+        Gate::of(Metric::Tpot, 0.5, 0.05, true),
+        Gate { metric: Metric::GoodShare, quantile: None, margin: 0.01, required: false },
+    ]
+}
+
+/// A policy that cannot be followed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PolicyError {
+    /// A number outside its range.
+    #[error("policy: {name} is {value}: {need}")]
+    Range {
+        /// The key.
+        name: String,
+        /// Its value.
+        value: f64,
+        /// What it must be.
+        need: &'static str,
+    },
+}
+
+impl Policy {
+    /// The gate on that metric and statistic.
+    pub fn gate(&self, metric: Metric, stat: Stat) -> Option<&Gate> {
+        self.gates.iter().find(|gate| gate.metric == metric && gate.stat() == stat)
+    }
+
+    /// Whether every threshold lies in its range.
+    ///
+    /// # Errors
+    /// [`PolicyError::Range`] naming the first that does not.
+    pub fn check(&self) -> Result<(), PolicyError> {
+        let range = |name: &str, value: f64, ok: bool, need| {
+            if ok { Ok(()) } else { Err(PolicyError::Range { name: name.to_owned(), value, need }) }
+        };
+        let open = "it must lie between 0 and 1, both excluded";
+        for (name, value) in [
+            ("alpha", self.alpha),
+            ("alpha_fresh_traces", self.alpha_fresh_traces),
+            ("single_confidence", self.single_confidence),
+            ("single_bound", self.single_bound),
+        ] {
+            range(name, value, value > 0.0 && value < 1.0, open)?;
+        }
+        for (name, value) in [
+            ("window_ratio", self.window_ratio),
+            ("queue_growth", self.queue_growth),
+            ("continuity", self.continuity),
+            ("single_tail_ratio", self.single_tail_ratio),
+            ("single_ratio", self.single_ratio),
+            ("single_itl_p99_ratio", self.single_itl_p99_ratio),
+            ("single_tpot_p50_ratio", self.single_tpot_p50_ratio),
+        ] {
+            range(name, value, value > 1.0, "a ratio must be above 1")?;
+        }
+        let rotations = f64::from(self.rotations);
+        range("rotations", rotations, self.rotations as usize >= MIN_ROTATIONS, "at least 9999 are needed")?;
+        range("single_batches", f64::from(self.single_batches), self.single_batches >= 2, "at least 2 are needed")?;
+        for gate in &self.gates {
+            let name = format!("margin of {} {}", gate.metric, gate.stat());
+            range(&name, gate.margin, gate.margin > 0.0 && gate.margin.is_finite(), "it must be positive")?;
+            if let Some(p) = gate.quantile {
+                range(&format!("quantile of {}", gate.metric), p, p > 0.0 && p < 1.0, open)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! One run reduced to what a comparison keeps of it.
+
+use super::{
+    columns::Columns,
+    gaps, goodput,
+    plan::{Key, is_gap, is_latency},
+    policy::Policy,
+    totals,
+};
+use firstcheck_model::{
+    evidence::RunEvidence,
+    metric::{Metric, Stat},
+    report::RunRow,
+    run::{Detail, RunInfo},
+    slo::Slo,
+};
+use firstcheck_stats::{
+    batches::{self, LogQuantiles},
+    goodput::Counts,
+    quantile::Sample,
+};
+
+/// Where a cell's value was taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Basis {
+    /// From requests, events, counters or the fingerprint of the run.
+    #[default]
+    Taken,
+    /// Printed by a foreign file, without the rows behind it.
+    Reported,
+}
+
+/// The value of one metric and statistic in one run; `+∞` where it reaches unanswered requests.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cell {
+    pub value: Option<f64>,
+    pub n: Option<u64>,
+    pub basis: Basis,
+    /// Why it may not be believed.
+    pub doubt: Option<String>,
+    /// Why a gap quantile is a jump between regimes and no level.
+    pub jump: Option<String>,
+    /// ln of the same statistic of contiguous batches of the run.
+    pub batches: Option<Vec<f64>>,
+}
+
+impl Cell {
+    /// A value over `n` samples.
+    pub fn over(value: Option<f64>, n: u64) -> Self {
+        Self { value: value.filter(|v| !v.is_nan()), n: Some(n), ..Self::default() }
+    }
+}
+
+/// A run without its rows.
+#[derive(Debug, Clone)]
+pub(super) struct Reading {
+    pub label: String,
+    pub info: RunInfo,
+    pub row: RunRow,
+    /// Offered requests of the window, and those of them that did not complete.
+    pub offered: u64,
+    pub unanswered: u64,
+    pub slo: Option<Slo>,
+    pub good: Option<Counts>,
+    /// Median TTFT of the last quarter over the first, where both are finite.
+    pub growth: Option<f64>,
+    /// As many as the plan's keys.
+    pub cells: Vec<Cell>,
+}
+
+impl Reading {
+    /// Reduces a run; the columns are what only a pair still needs.
+    pub fn of(run: &RunEvidence, keys: &[Key], policy: &Policy) -> (Self, Columns) {
+        let columns = Columns::of(run, policy);
+        let slo = policy.slo.or(run.info.slo);
+        let sampled = match run.info.detail {
+            Detail::Sample { of } => of,
+            _ => None,
+        };
+        let offered = if columns.lines.is_empty() { sampled.unwrap_or(0) } else { columns.lines.len() as u64 };
+        let mut reading = Self {
+            label: run.label.clone(),
+            info: run.info.clone(),
+            row: super::sides::run_row(run),
+            offered,
+            unanswered: columns.unanswered(),
+            slo,
+            good: slo.as_ref().and_then(|slo| goodput::counts(run, &columns, slo)),
+            growth: growth(&columns),
+            cells: Vec::new(),
+        };
+        let lag = send_lag_doubt(&columns, policy);
+        reading.cells = keys.iter().map(|key| cell(run, &columns, &reading, *key, policy, lag.as_deref())).collect();
+        (reading, columns)
+    }
+
+    /// The value of the metric that a foreign file printed.
+    fn reported(&self, key: Key) -> Option<Cell> {
+        let found = self.info.reported.iter().find(|r| r.metric == key.metric && r.stat == key.stat)?;
+        Some(Cell { value: Some(found.value), n: found.n, basis: Basis::Reported, ..Cell::default() })
+    }
+
+    /// What it says about the requests behind a quantile that cannot be claimed.
+    pub fn requests(&self) -> u64 {
+        self.offered
+    }
+}
+
+fn cell(run: &RunEvidence, columns: &Columns, reading: &Reading, key: Key, policy: &Policy, lag: Option<&str>) -> Cell {
+    let taken = if is_gap(key.metric) {
+        gaps::cell(run, columns, key, policy)
+    } else if is_latency(key.metric) || key.metric == Metric::SendLag {
+        latency(columns, key, policy)
+    } else {
+        totals::cell(run, columns, reading, key.metric)
+    };
+    let mut cell = taken.filter(|c| c.value.is_some()).or_else(|| reading.reported(key)).unwrap_or_default();
+    let own = run.info.client.as_ref().and_then(|client| {
+        client.doubts.iter().find(|d| d.metric == Some(key.metric)).map(|d| format!("{}: {}", run.label, d.reason))
+    });
+    let late = lag.filter(|_| key.metric == Metric::Ttft).map(|why| format!("{}: {why}", run.label));
+    cell.doubt = own.or(late).or(cell.doubt.take().map(|why| format!("{}: {why}", run.label)));
+    cell
+}
+
+fn latency(columns: &Columns, key: Key, policy: &Policy) -> Option<Cell> {
+    let series = columns.series(key.metric);
+    if series.is_empty() {
+        return None;
+    }
+    match key.stat {
+        Stat::Quantile(p) => {
+            let mut cell = Cell::over(Sample::new(series.clone()).ok()?.quantile(p), series.len() as u64);
+            if let Ok(LogQuantiles::Finite(logs)) = batches::log_quantiles(&series, policy.single_batches as usize, p) {
+                cell.batches = Some(logs);
+            }
+            Some(cell)
+        }
+        Stat::Mean => {
+            let finite: Vec<f64> = series.into_iter().filter(|v| v.is_finite()).collect();
+            let mut cell = Cell::over(mean(&finite), finite.len() as u64);
+            let parts = batches::split(&finite, policy.single_batches as usize).ok()?;
+            cell.batches = parts.into_iter().map(|part| mean(part).filter(|m| *m > 0.0).map(f64::ln)).collect();
+            Some(cell)
+        }
+        _ => None,
+    }
+}
+
+/// Arithmetic mean; `None` without values.
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn median(values: Vec<f64>) -> Option<f64> {
+    Sample::new(values).ok()?.quantile(0.5)
+}
+
+/// How late the client sent, where that voids TTFT.
+fn send_lag_doubt(columns: &Columns, policy: &Policy) -> Option<String> {
+    let lags: Vec<f64> = columns.lines.iter().filter_map(|line| line.send_lag).collect();
+    let p99 = Sample::new(lags).ok()?.quantile(0.99)?;
+    let median = median(columns.series(Metric::Ttft))?;
+    let allowed = policy.send_lag_floor_s.max(policy.send_lag_share * median);
+    (p99 > allowed).then(|| {
+        format!(
+            "the client sent late: send-lag p99 {:.1} ms, allowed {:.1} ms; see ttft_from_sent",
+            p99 * 1e3,
+            allowed * 1e3
+        )
+    })
+}
+
+fn growth(columns: &Columns) -> Option<f64> {
+    let series: Vec<f64> = columns.lines.iter().filter_map(|line| line.ttft).collect();
+    let parts = batches::split(&series, 4).ok()?;
+    let (first, last) = (median(parts.first()?.to_vec())?, median(parts.last()?.to_vec())?);
+    (first > 0.0 && first.is_finite()).then(|| last / first)
+}

@@ -1,0 +1,129 @@
+//! What rows of the report share: values of several runs as one, and the order of reasons why a row may claim nothing.
+
+use super::{
+    pair::Pair,
+    plan::{Key, holds_the_queue, is_gap, is_latency},
+    policy::Policy,
+    reading::{Cell, Reading},
+};
+use firstcheck_model::{
+    metric::{Metric, Stat, Worse},
+    report::{Claim, MetricRow, Quantity},
+};
+use firstcheck_stats::quantile::{Sample, claimable_from};
+
+/// A row over the cells of one or several runs a side, claiming nothing yet.
+pub(super) fn shown(key: Key, base: &[&Cell], candidate: &[&Cell]) -> MetricRow {
+    let value = |cells: &[&Cell]| typical(key.metric, cells).and_then(Quantity::of);
+    let n = |cells: &[&Cell]| {
+        let known: Vec<u64> = cells.iter().filter_map(|cell| cell.n).collect();
+        (!known.is_empty()).then(|| known.iter().sum())
+    };
+    MetricRow::shown(key.metric, key.stat, value(base), value(candidate), [n(base), n(candidate)])
+}
+
+/// One value for several runs: the geometric mean, so that the quotient of two is the mean log ratio; the arithmetic mean
+/// of counts and of what reaches zero; the middle run where some are unbounded.
+fn typical(metric: Metric, cells: &[&Cell]) -> Option<f64> {
+    let values: Vec<f64> = cells.iter().filter_map(|cell| cell.value).collect();
+    let n = values.len() as f64;
+    if values.len() <= 1 {
+        values.first().copied()
+    } else if values.iter().any(|v| v.is_infinite()) {
+        Sample::new(values).ok()?.quantile(0.5)
+    } else if metric != Metric::Preemptions && values.iter().all(|v| *v > 0.0) {
+        Some((values.iter().map(|v| v.ln()).sum::<f64>() / n).exp())
+    } else {
+        Some(values.iter().sum::<f64>() / n)
+    }
+}
+
+/// +1 where a larger value is worse, else −1: log ratios times it are worse positive.
+pub(super) fn worse_sign(metric: Metric) -> f64 {
+    match metric.worse() {
+        Worse::Higher => 1.0,
+        Worse::Lower => -1.0,
+    }
+}
+
+/// Why a row claims less than its numbers seem to say.
+pub(super) struct Restraint {
+    pub claim: Claim,
+    pub why: String,
+}
+
+/// What keeps a metric of these pairs from any claim, the strongest reason first.
+pub(super) fn restraint(key: Key, at: usize, pairs: &[&Pair], policy: &Policy) -> Option<Restraint> {
+    let because = |claim, why: &str| Some(Restraint { claim, why: why.to_owned() });
+    if let Some(why) = pairs.iter().find_map(|pair| pair.doubt(at)) {
+        return because(Claim::NotClaimable, why);
+    }
+    let queue = holds_the_queue(key.metric);
+    if let Some(why) = pairs.iter().filter(|_| queue).find_map(|pair| pair.comparable.queue.first()) {
+        return because(Claim::NotComparable, why);
+    }
+    if pairs.iter().any(|pair| pair.only_reported(at)) {
+        return because(Claim::Shown, "printed by a result file without the rows behind it: no interval");
+    }
+    let least = pairs.iter().map(|pair| pair.requests()).min().unwrap_or(0);
+    if let Some(why) = too_few(key, least) {
+        return because(Claim::NotClaimable, &why);
+    }
+    if let Some(why) = pairs.iter().find_map(|pair| pair.jump(at)) {
+        return because(Claim::Shown, &format!("shown only: {why}"));
+    }
+    let report_only = key.metric == Metric::LongestGap && matches!(key.stat, Stat::Quantile(p) if p > 0.5);
+    if report_only && policy.gate(key.metric, key.stat).is_none() {
+        return because(Claim::Shown, "shown only: one pause reaches every running stream, so few events decide it");
+    }
+    None
+}
+
+/// Why a quantile may not be claimed from so few requests.
+pub(super) fn too_few(key: Key, requests: u64) -> Option<String> {
+    let Stat::Quantile(p) = key.stat else { return None };
+    let need = claimable_from(p).filter(|_| is_latency(key.metric) || is_gap(key.metric))?;
+    (requests < need).then(|| format!("{} takes {need} offered requests a run, there are {requests}", key.stat))
+}
+
+/// A note behind what is there already.
+pub(super) fn annotate(row: &mut MetricRow, note: impl AsRef<str>) {
+    match &mut row.note {
+        Some(there) => {
+            there.push_str("; ");
+            there.push_str(note.as_ref());
+        }
+        None => row.note = Some(note.as_ref().to_owned()),
+    }
+}
+
+/// A run's own rows: `candidate` alone.
+pub(super) fn of_one(reading: &Reading, keys: &[Key]) -> Vec<MetricRow> {
+    let row = |(cell, key): (&Cell, &Key)| {
+        cell.value?;
+        let mut row = shown(*key, &[], &[cell]);
+        if let Some(doubt) = &cell.doubt {
+            row.claim = Claim::NotClaimable;
+            annotate(&mut row, doubt);
+        } else if cell.basis == super::reading::Basis::Reported {
+            annotate(&mut row, "printed by the result file without the rows behind it");
+        } else if let Some(why) = too_few(*key, reading.requests()) {
+            row.claim = Claim::NotClaimable;
+            annotate(&mut row, why);
+        }
+        Some(row)
+    };
+    let mut rows: Vec<MetricRow> = reading.cells.iter().zip(keys).filter_map(row).collect();
+    drop_repeats(&mut rows);
+    rows
+}
+
+/// Drops TTFT from the actual send where it says nothing new.
+pub(super) fn drop_repeats(rows: &mut Vec<MetricRow>) {
+    let values = |rows: &[MetricRow], metric| -> Vec<_> {
+        rows.iter().filter(|r| r.metric == metric).map(|r| (r.base, r.candidate)).collect()
+    };
+    if values(rows, Metric::Ttft) == values(rows, Metric::TtftFromSent) {
+        rows.retain(|row| row.metric != Metric::TtftFromSent);
+    }
+}

@@ -1,0 +1,71 @@
+//! Runs and sides as the report lists them.
+
+use super::reading::Reading;
+use firstcheck_model::{
+    evidence::RunEvidence,
+    report::{Difference, RunRow, SideReport},
+    request::Fate,
+    run::RunState,
+};
+use std::collections::BTreeMap;
+
+/// A run's line in the report.
+pub(super) fn run_row(run: &RunEvidence) -> RunRow {
+    let (mut fates, mut errors) = (BTreeMap::new(), BTreeMap::new());
+    let mut requests = 0;
+    for (_, request) in run.window() {
+        requests += 1;
+        *fates.entry(request.fate.name().to_owned()).or_insert(0) += 1;
+        if let Some(error) = request.error.as_ref().filter(|_| request.fate != Fate::Completed) {
+            *errors.entry(error.clone()).or_insert(0) += 1;
+        }
+    }
+    RunRow {
+        id: run.info.id.clone(),
+        label: run.label.clone(),
+        origin: run.info.origin.clone(),
+        state: run.info.state.clone(),
+        pair: run.info.place.as_ref().map(|place| place.pair),
+        workload: run.info.workload.description.clone(),
+        window_s: run.info.window.and_then(|w| w.length()).map(|s| s.0),
+        requests,
+        fates,
+        errors,
+        client: run.info.client.clone(),
+        warnings: run.info.warnings.clone(),
+    }
+}
+
+/// A side with its runs; `None` without any.
+pub(super) fn side<'a>(readings: impl Iterator<Item = &'a Reading>) -> Option<SideReport> {
+    let mut side: Option<SideReport> = None;
+    for reading in readings {
+        let fingerprint = &reading.info.fingerprint;
+        let side = side.get_or_insert_with(|| SideReport { fingerprint: fingerprint.clone(), runs: Vec::new() });
+        side.runs.push(reading.row.clone());
+    }
+    side
+}
+
+/// What differs between the deployments of two sides.
+pub(super) fn differences(base: &SideReport, candidate: &SideReport) -> Vec<Difference> {
+    let differing = base.fingerprint.differences(&candidate.fingerprint);
+    let texts = differing.into_iter().map(|(field, base, candidate)| Difference {
+        field: field.into(),
+        base: base.into(),
+        candidate: candidate.into(),
+    });
+    texts.collect()
+}
+
+/// Why a run as a whole may not be believed.
+pub(super) fn invalid(reading: &Reading) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if let Some(reason) = reading.info.client.as_ref().and_then(|c| c.invalid()) {
+        reasons.push(format!("{}: invalid client: {reason}", reading.label));
+    }
+    if let RunState::Interrupted { reason } = &reading.info.state {
+        reasons.push(format!("{}: interrupted: {reason}", reading.label));
+    }
+    reasons
+}
