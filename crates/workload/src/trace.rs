@@ -1,6 +1,6 @@
 //! The offered trace: what every run of an experiment replays.
 
-use crate::prompt::Prompt;
+use crate::{body, prompt::Prompt};
 use firstcheck_model::{moment::Moment, run::Arrivals};
 
 /// When a request is due.
@@ -43,4 +43,36 @@ pub struct Trace {
     pub items: Vec<Offered>,
     /// Salt put in front of each prompt: keeps the prefix structure, shares nothing with a run under another salt.
     pub salt: Option<String>,
+}
+
+impl Offered {
+    /// Longest output that the request asks for: the forced length, or else the limit of a body as given.
+    pub fn max_tokens(&self) -> Option<u32> {
+        self.output_tokens.or_else(|| match &self.prompt {
+            Prompt::Messages(_) => None,
+            Prompt::Body(map) => body::max_tokens(map),
+        })
+    }
+}
+
+impl Trace {
+    /// Number of requests.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there is no request.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Tokens of all prompts, without the salt.
+    pub fn prompt_tokens(&self) -> u64 {
+        self.items.iter().map(|item| item.prompt.prompt_tokens()).sum()
+    }
+
+    /// The same trace under another salt; its hash stays.
+    pub fn with_salt(self, salt: Option<String>) -> Self {
+        Self { salt, ..self }
+    }
 }

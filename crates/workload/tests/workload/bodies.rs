@@ -1,0 +1,89 @@
+use firstcheck_workload::{body, prompt::Prompt, text};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+fn ids(words: &str) -> Vec<u32> {
+    let mut ids = Vec::new();
+    text::write_token_ids(words, &mut ids);
+    ids
+}
+
+#[test]
+fn every_form_of_prompt_has_its_tokens() {
+    let parts = json!([{"type": "text", "text": "a cat"}, {"type": "image_url", "image_url": {}}, {"text": "sat"}]);
+    let table = [
+        (
+            json!({"messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "a cat"}]}),
+            "be brief a cat",
+        ),
+        (json!({"messages": [{"role": "user", "content": parts}]}), "a cat sat"),
+        (json!({"messages": [{"role": "assistant", "content": null}, {"role": "user", "content": "cat"}]}), "cat"),
+        (json!({"prompt": "a cat"}), "a cat"),
+        (json!({"prompt": ["a", "cat"]}), "a cat"),
+        (json!({"prompt": []}), ""),
+        (json!({"messages": 5}), ""),
+        (json!({}), ""),
+    ];
+    for (body, words) in table {
+        let prompt = Prompt::Body(Arc::new(object(body.clone())));
+        assert_eq!(prompt.token_ids(None), ids(words), "{body}");
+        assert_eq!(prompt.prompt_tokens(), ids(words).len() as u64, "{body}");
+        assert_eq!(ids(&prompt.text(None)), ids(words), "{body}");
+    }
+    let given = Prompt::Body(Arc::new(object(json!({"prompt": [[7, 8], [9]]}))));
+    assert_eq!(given.token_ids(None), [7, 8, 9]);
+}
+
+#[test]
+fn the_salt_comes_first_in_every_form() {
+    let table = [
+        (
+            json!({"messages": [{"content": "a"}, {"content": "b"}]}),
+            json!({"messages": [{"content": "s a"}, {"content": "b"}]}),
+        ),
+        (
+            json!({"messages": [{"content": [{"type": "text", "text": "a"}]}]}),
+            json!({"messages": [{"content": [{"type": "text", "text": "s"}, {"type": "text", "text": "a"}]}]}),
+        ),
+        (json!({"messages": [{"content": null}]}), json!({"messages": [{"content": "s"}]})),
+        (json!({"prompt": "a", "seed": 1}), json!({"prompt": "s a", "seed": 1})),
+        (json!({"prompt": ["a", "b"]}), json!({"prompt": ["s a", "s b"]})),
+    ];
+    for (plain, salted) in table {
+        let prompt = Prompt::Body(Arc::new(object(plain)));
+        assert_eq!(Value::Object(prompt.body(Some("s")).unwrap()), salted);
+    }
+}
+
+#[test]
+fn token_ids_get_ids_that_stand_for_the_salt() {
+    let prompt = Prompt::Body(Arc::new(object(json!({"prompt": [[7, 8], [7, 9]]}))));
+    let salted = prompt.body(Some("s")).unwrap();
+    let rows: Vec<Vec<u32>> = serde_json::from_value(salted["prompt"].clone()).unwrap();
+    assert_eq!(rows[0][..4], rows[1][..4]);
+    assert_eq!(rows[0][4..], [7, 8]);
+    assert!(rows[0][..4].iter().all(|id| (512..1024).contains(id)));
+    assert_ne!(prompt.token_ids(Some("s")), prompt.token_ids(Some("t")));
+}
+
+#[test]
+fn fields_are_written_as_given() {
+    let prompt = Prompt::Body(Arc::new(object(json!({"prompt": ["a"]}))));
+    let (mut field, mut none) = (Vec::new(), Vec::new());
+    prompt.write_prompt_json(Some("s"), &mut field);
+    prompt.write_messages_json(Some("s"), &mut none);
+    assert_eq!((field.as_slice(), none.as_slice()), (&b"[\"s a\"]"[..], &b"null"[..]));
+}
+
+#[test]
+fn the_newer_name_of_the_limit_wins() {
+    let limit = |value| body::max_tokens(&object(value));
+    assert_eq!(limit(json!({"max_tokens": 5})), Some(5));
+    assert_eq!(limit(json!({"max_tokens": 5, "max_completion_tokens": 6})), Some(6));
+    assert_eq!(limit(json!({"max_tokens": null})), None);
+    assert_eq!(limit(json!({"max_tokens": u64::MAX})), None);
+}
