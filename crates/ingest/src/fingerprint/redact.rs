@@ -1,0 +1,49 @@
+//! What must not enter a fingerprint.
+
+use firstcheck_model::fingerprint::Fingerprint;
+
+/// What stands in the place of a secret: that it was set is a fact, what it was is not ours.
+pub const REDACTED: &str = "(redacted)";
+
+/// Words of a setting's name that make its text a secret.
+const SECRET_WORDS: [&str; 12] = [
+    "key",
+    "keys",
+    "apikey",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "credential",
+    "credentials",
+    "auth",
+    "authorization",
+    "bearer",
+];
+
+/// Beginnings of values that are secrets whatever the setting is called.
+const SECRET_VALUES: [&str; 6] = ["hf_", "sk-", "ghp_", "Bearer ", "eyJ", "AKIA"];
+
+/// Whether a setting's text must not be kept: by its name (`api_key`, `hf_token`, but not `max_num_batched_tokens`),
+/// by its beginning, or because it is an address with a password in it. A number or a truth value is none.
+pub fn is_secret(name: &str, value: &str) -> bool {
+    let plain = value.parse::<f64>().is_ok() || matches!(value, "true" | "false" | "True" | "False");
+    if plain {
+        return false;
+    }
+    let named = name
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .any(|word| SECRET_WORDS.contains(&word.to_ascii_lowercase().as_str()));
+    let with_password =
+        value.split_once("://").is_some_and(|(_, rest)| rest.split('/').next().is_some_and(|host| host.contains('@')));
+    named || with_password || SECRET_VALUES.iter().any(|start| value.starts_with(start))
+}
+
+/// Sets a field, unless it is not set at all; secrets become [`REDACTED`].
+pub(super) fn set(into: &mut Fingerprint, name: &str, value: &str, from: &str) {
+    if value.is_empty() || matches!(value, "None" | "null") {
+        return;
+    }
+    let value = if is_secret(name, value) { REDACTED } else { value };
+    into.set(name, value, from);
+}

@@ -1,0 +1,141 @@
+//! What engines call their metrics: raw names, old and new, onto the engine-neutral signals.
+//!
+//! One table an engine. A name that no table knows keeps its raw name and no signal. Where an engine shows one quantity
+//! under an old and a new name on the same page, only the new one carries the signal, so that nothing counts twice.
+
+mod dynamo;
+mod llama_cpp;
+mod process;
+mod sglang;
+mod tgi;
+mod trtllm;
+mod vllm;
+
+use firstcheck_model::signal::{Part, Series, SeriesKind, Signal};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
+
+/// How a family is exposed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// A family that carries a signal.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// Name of the family as a page of text 0.0.4 writes it.
+    family: &'static str,
+    signal: Signal,
+    shape: Shape,
+    /// An older name: it gives way where the page also has the newer one.
+    old: bool,
+}
+
+const fn counter(family: &'static str, signal: Signal) -> Entry {
+    Entry { family, signal, shape: Shape::Counter, old: false }
+}
+
+const fn gauge(family: &'static str, signal: Signal) -> Entry {
+    Entry { family, signal, shape: Shape::Gauge, old: false }
+}
+
+const fn histogram(family: &'static str, signal: Signal) -> Entry {
+    Entry { family, signal, shape: Shape::Histogram, old: false }
+}
+
+const fn old(entry: Entry) -> Entry {
+    Entry { old: true, ..entry }
+}
+
+const TABLES: [&[Entry]; 7] = [
+    vllm::FAMILIES,
+    sglang::FAMILIES,
+    trtllm::FAMILIES,
+    tgi::FAMILIES,
+    llama_cpp::FAMILIES,
+    dynamo::FAMILIES,
+    process::FAMILIES,
+];
+
+static BY_FAMILY: LazyLock<HashMap<&'static str, Entry>> =
+    LazyLock::new(|| TABLES.iter().flat_map(|table| table.iter()).map(|entry| (entry.family, *entry)).collect());
+
+/// The entry of a raw name, and the part of the family it is, as far as the name says.
+fn entry(name: &str) -> Option<(Entry, Option<Part>)> {
+    if let Some(entry) = BY_FAMILY.get(name) {
+        return (entry.shape != Shape::Histogram).then_some((*entry, None));
+    }
+    let parts = [("_sum", Some(Part::Sum)), ("_count", Some(Part::Count)), ("_bucket", None)];
+    parts.into_iter().find_map(|(suffix, part)| {
+        let entry = BY_FAMILY.get(name.strip_suffix(suffix)?)?;
+        (entry.shape == Shape::Histogram).then_some((*entry, part))
+    })
+}
+
+/// What a raw name means, suffix included.
+///
+/// # Example: old and new names of one quantity
+/// ```
+/// use firstcheck_ingest::vocabulary::meaning;
+/// use firstcheck_model::signal::Signal;
+/// assert_eq!(meaning("vllm:gpu_cache_usage_perc"), Some(Signal::KvCacheUsage));
+/// assert_eq!(meaning("vllm:kv_cache_usage_perc"), Some(Signal::KvCacheUsage));
+/// assert_eq!(meaning("vllm:iteration_tokens_total_sum"), Some(Signal::IterationTokens));
+/// assert_eq!(meaning("vllm:engine_sleep_state"), None);
+/// ```
+pub fn meaning(name: &str) -> Option<Signal> {
+    entry(name).map(|(entry, _)| entry.signal)
+}
+
+/// The engine that exposes names like this one.
+pub fn engine_of(name: &str) -> Option<&'static str> {
+    const PREFIXES: [(&str, &str); 7] = [
+        ("vllm:", "vllm"),
+        ("sglang:", "sglang"),
+        ("trtllm_", "trtllm"),
+        ("trtllm:", "trtllm"),
+        ("tgi_", "tgi"),
+        ("llamacpp:", "llama.cpp"),
+        ("dynamo_", "dynamo"),
+    ];
+    PREFIXES.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, engine)| engine)
+}
+
+/// Sets what each series means. Where the page stated no type, the table's kind and part are filled in as well.
+pub fn apply(series: &mut [Series]) {
+    let mut present: HashSet<(String, Signal)> = HashSet::new();
+    let known: Vec<Option<Entry>> = series.iter().map(known).collect();
+    for (series, entry) in series.iter().zip(&known) {
+        if let Some(entry) = entry.filter(|entry| !entry.old) {
+            present.insert((series.page.clone(), entry.signal));
+        }
+    }
+    for (series, entry) in series.iter_mut().zip(known) {
+        let entry = entry.filter(|entry| !(entry.old && present.contains(&(series.page.clone(), entry.signal))));
+        series.signal = entry.map(|entry| entry.signal);
+        if let Some(entry) = entry.filter(|_| series.kind == SeriesKind::Untyped) {
+            series.kind = if entry.shape == Shape::Gauge { SeriesKind::Gauge } else { SeriesKind::Counter };
+            if let (Some((_, Some(part))), Part::Value) = (self::entry(&series.name), series.part) {
+                series.part = part;
+            }
+        }
+    }
+}
+
+/// The entry of a series, unless it is a router's: those repeat an engine's names with the label `server`, and summing
+/// them with the engine's own would count everything twice.
+fn known(series: &Series) -> Option<Entry> {
+    if series.name.starts_with("vllm:") && series.labels.get("server").is_some() {
+        return None;
+    }
+    // A quantile of a summary is no bucket, sum or count of a histogram.
+    if matches!(series.part, Part::Quantile(_)) {
+        return None;
+    }
+    entry(&series.name).map(|(entry, _)| entry)
+}

@@ -1,0 +1,27 @@
+//! SGLang, from 0.4 to 0.5.
+//!
+//! Left out on purpose: `cache_hit_rate` and `num_retracted_reqs` are gauges of the last report, no counters;
+//! `time_per_output_token_seconds` of 0.4 does not say whether it is a gap or a mean of a request.
+
+use super::{Entry, counter, gauge, histogram, old};
+use firstcheck_model::signal::Signal;
+
+pub(super) const FAMILIES: &[Entry] = &[
+    gauge("sglang:num_running_reqs", Signal::Running),
+    gauge("sglang:num_queue_reqs", Signal::Waiting),
+    gauge("sglang:token_usage", Signal::KvCacheUsage),
+    counter("sglang:num_retracted_requests_total", Signal::Preemptions),
+    // Every prompt token is looked up, so `prompt_tokens_total` is the denominator; a series carries one signal only.
+    counter("sglang:cached_tokens_total", Signal::PrefixHits),
+    counter("sglang:prompt_tokens_total", Signal::PromptTokens),
+    counter("sglang:generation_tokens_total", Signal::GenerationTokens),
+    counter("sglang:num_requests_total", Signal::Finished),
+    histogram("sglang:time_to_first_token_seconds", Signal::Ttft),
+    histogram("sglang:inter_token_latency_seconds", Signal::Itl),
+    histogram("sglang:request_time_per_output_token_seconds", Signal::Tpot),
+    histogram("sglang:e2e_request_latency_seconds", Signal::E2e),
+    histogram("sglang:queue_time_seconds", Signal::QueueTime),
+    old(histogram("sglang:queue_time_s", Signal::QueueTime)),
+    histogram("sglang:uncached_prompt_tokens_histogram", Signal::PrefillComputedTokens),
+    gauge("sglang:cache_config_info", Signal::CacheConfig),
+];

@@ -1,0 +1,34 @@
+//! vLLM, from 0.6 (engine V0) to 0.33.
+
+use super::{Entry, counter, gauge, histogram, old};
+use firstcheck_model::signal::Signal;
+
+pub(super) const FAMILIES: &[Entry] = &[
+    gauge("vllm:num_requests_running", Signal::Running),
+    gauge("vllm:num_requests_waiting", Signal::Waiting),
+    gauge("vllm:kv_cache_usage_perc", Signal::KvCacheUsage),
+    old(gauge("vllm:gpu_cache_usage_perc", Signal::KvCacheUsage)),
+    counter("vllm:num_preemptions_total", Signal::Preemptions),
+    counter("vllm:prefix_cache_queries_total", Signal::PrefixQueries),
+    counter("vllm:prefix_cache_hits_total", Signal::PrefixHits),
+    old(counter("vllm:gpu_prefix_cache_queries_total", Signal::PrefixQueries)),
+    old(counter("vllm:gpu_prefix_cache_hits_total", Signal::PrefixHits)),
+    counter("vllm:prompt_tokens_total", Signal::PromptTokens),
+    counter("vllm:generation_tokens_total", Signal::GenerationTokens),
+    counter("vllm:request_success_total", Signal::Finished),
+    histogram("vllm:time_to_first_token_seconds", Signal::Ttft),
+    histogram("vllm:inter_token_latency_seconds", Signal::Itl),
+    // Despite its name the gap between outputs; renamed to inter_token_latency_seconds by 0.10.2.
+    old(histogram("vllm:time_per_output_token_seconds", Signal::Itl)),
+    histogram("vllm:request_time_per_output_token_seconds", Signal::Tpot),
+    histogram("vllm:e2e_request_latency_seconds", Signal::E2e),
+    histogram("vllm:request_queue_time_seconds", Signal::QueueTime),
+    old(histogram("vllm:time_in_queue_requests", Signal::QueueTime)),
+    histogram("vllm:request_prefill_time_seconds", Signal::PrefillTime),
+    histogram("vllm:request_decode_time_seconds", Signal::DecodeTime),
+    histogram("vllm:request_inference_time_seconds", Signal::InferenceTime),
+    histogram("vllm:request_prefill_kv_computed_tokens", Signal::PrefillComputedTokens),
+    // A histogram in spite of its suffix.
+    histogram("vllm:iteration_tokens_total", Signal::IterationTokens),
+    gauge("vllm:cache_config_info", Signal::CacheConfig),
+];
