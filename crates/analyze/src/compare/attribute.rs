@@ -106,7 +106,8 @@ fn parts(run: &RunEvidence, metric: Metric, policy: &Policy) -> Option<Vec<Parts
         let row = span.request as usize;
         let (Some(times), Some(request)) = (times.get_mut(row), run.requests.0.get(row)) else { continue };
         seen[row] = true;
-        let (Some(stage), Some(end)) = (Stage::ALL.iter().position(|s| *s == span.stage), until(request, metric)) else {
+        let (Some(stage), Some(end)) = (Stage::ALL.iter().position(|s| *s == span.stage), until(request, metric))
+        else {
             continue;
         };
         let from = span.start.max(request.origin());

@@ -27,7 +27,11 @@ pub(super) fn check(base: (&Reading, &Columns), candidate: (&Reading, &Columns),
     if let (Some(b), Some(c)) = (b.workload.streaming, c.workload.streaming)
         && b != c
     {
-        refusals.push(format!("other workload: answers were {} for base, {} for the candidate", streamed(b), streamed(c)));
+        refusals.push(format!(
+            "other workload: answers were {} for base, {} for the candidate",
+            streamed(b),
+            streamed(c)
+        ));
     }
     arrivals(&b.workload.arrivals, &c.workload.arrivals, policy, &mut refusals, &mut queue);
     if let (CacheState::Warm, CacheState::Cold) | (CacheState::Cold, CacheState::Warm) =
@@ -117,9 +121,8 @@ fn windows(base: &Reading, candidate: &Reading, policy: &Policy) -> Option<Strin
         return None;
     }
     let (b, c) = (base.row.window_s?, candidate.row.window_s?);
-    (b.max(c) > policy.window_ratio * b.min(c)).then(|| {
-        format!("different windows: {b:.1} s and {c:.1} s (allowed ratio {})", policy.window_ratio)
-    })
+    (b.max(c) > policy.window_ratio * b.min(c))
+        .then(|| format!("different windows: {b:.1} s and {c:.1} s (allowed ratio {})", policy.window_ratio))
 }
 
 fn apart(b: f64, c: f64, policy: &Policy) -> bool {

@@ -61,10 +61,8 @@ impl Comparison {
         report.parameters = self.policy.parameters();
         report.seed = Some(self.policy.seed);
         let (base, candidate): (Vec<&Reading>, Vec<&Reading>) = (self.side(Role::Base), self.side(Role::Candidate));
-        report.sides = Sides {
-            base: sides::side(base.iter().copied()),
-            candidate: sides::side(candidate.iter().copied()),
-        };
+        report.sides =
+            Sides { base: sides::side(base.iter().copied()), candidate: sides::side(candidate.iter().copied()) };
         if let (Some(base), Some(candidate)) = (&report.sides.base, &report.sides.candidate) {
             report.differences = sides::differences(base, candidate);
         }
@@ -116,9 +114,8 @@ impl Comparison {
         if fresh {
             report.notes.push(format!("pairs replay different traces: one-sided error {} is used", setting.alpha));
         }
-        let mut judged: Vec<Judged> = (0..self.keys.len())
-            .map(|at| paired::effect(self.keys[at], at, &pairs, &setting, &self.policy))
-            .collect();
+        let mut judged: Vec<Judged> =
+            (0..self.keys.len()).map(|at| paired::effect(self.keys[at], at, &pairs, &setting, &self.policy)).collect();
         report.notes.extend(gate::fail_together(&mut judged, &pairs, &setting, &self.policy));
         let judged: Vec<(Key, Judged)> = self
             .keys
@@ -138,7 +135,9 @@ impl Comparison {
         let tpot = self.keys.iter().position(|k| *k == Key { metric: Metric::Tpot, stat: Stat::Quantile(0.5) });
         for (row, significant) in tails {
             if significant && tail::tail_only(&pairs, tpot, setting.alpha) == Some(true) {
-                report.notes.push(format!("tail only: few requests got slower in {}, the typical token did not", row.metric));
+                report
+                    .notes
+                    .push(format!("tail only: few requests got slower in {}, the typical token did not", row.metric));
             }
             report.metrics.push(row);
         }
@@ -290,9 +289,10 @@ fn queue_cannot_pass(pairs: &[&Pair], policy: &Policy) -> Option<String> {
         }
         Some(_) => {}
     }
-    let growing = pairs.iter().flat_map(|pair| pair.sides()).filter(|side| {
-        side.growth.is_some_and(|growth| growth >= policy.queue_growth)
-    });
+    let growing = pairs
+        .iter()
+        .flat_map(|pair| pair.sides())
+        .filter(|side| side.growth.is_some_and(|growth| growth >= policy.queue_growth));
     let (grew, all) = (growing.count(), 2 * pairs.len());
     (2 * grew > all).then(|| format!("the queue grows through the window in {grew} of {all} runs"))
 }

@@ -50,6 +50,9 @@ fn jump(gaps: &Distribution, p: f64, answered: f64, limit: f64) -> Option<String
         return Some("gaps of zero (several tokens an event) reach up to it".into());
     }
     (above / below >= limit).then(|| {
-        format!("it lies on a jump between regimes: q(p+h)/q(p−h) = {:.2}, a level has less than {limit}", above / below)
+        format!(
+            "it lies on a jump between regimes: q(p+h)/q(p−h) = {:.2}, a level has less than {limit}",
+            above / below
+        )
     })
 }

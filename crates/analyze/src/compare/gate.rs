@@ -73,7 +73,9 @@ pub(super) fn verdict(judged: &[(Key, Judged)], pairs: usize, policy: &Policy) -
         why.insert(0, format!("{pairs} pairs: a pass takes at least {}", policy.min_pairs));
     }
     match (why.is_empty(), passed) {
-        (true, 1..) => (Verdict::Pass, vec![format!("{passed} gated metrics are shown to be no worse than their margins")]),
+        (true, 1..) => {
+            (Verdict::Pass, vec![format!("{passed} gated metrics are shown to be no worse than their margins")])
+        }
         (true, 0) => (Verdict::Inconclusive, vec!["no gated metric could be claimed".into()]),
         (false, _) => (Verdict::Inconclusive, why),
     }

@@ -60,8 +60,7 @@ pub(super) fn design(pairs: &[&Pair]) -> Result<Design, Error> {
 pub(super) fn effect(key: Key, at: usize, all: &[&Pair], setting: &Setting, policy: &Policy) -> Judged {
     // A pair in which the metric may not be believed says nothing of it; the others do.
     let usable: Vec<usize> = (0..all.len()).filter(|k| all[*k].doubt(at).is_none()).collect();
-    let pairs: Vec<&Pair> =
-        if usable.len() < 2 { all.to_vec() } else { usable.iter().map(|k| all[*k]).collect() };
+    let pairs: Vec<&Pair> = if usable.len() < 2 { all.to_vec() } else { usable.iter().map(|k| all[*k]).collect() };
     let cells = |candidate: bool| -> Vec<&Cell> {
         pairs.iter().map(|p| &if candidate { &p.candidate } else { &p.base }.cells[at]).collect()
     };
@@ -321,4 +320,3 @@ impl Scale {
         }
     }
 }
-

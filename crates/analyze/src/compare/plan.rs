@@ -10,15 +10,8 @@ pub(super) struct Key {
     pub stat: Stat,
 }
 
-const LATENCIES: [Metric; 7] = [
-    Metric::Ttft,
-    Metric::TtftFromSent,
-    Metric::Itl,
-    Metric::EventGap,
-    Metric::Tpot,
-    Metric::LongestGap,
-    Metric::E2e,
-];
+const LATENCIES: [Metric; 7] =
+    [Metric::Ttft, Metric::TtftFromSent, Metric::Itl, Metric::EventGap, Metric::Tpot, Metric::LongestGap, Metric::E2e];
 
 const TOTALS: [Metric; 9] = [
     Metric::OutputThroughput,

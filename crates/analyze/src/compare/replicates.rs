@@ -60,7 +60,9 @@ pub(super) fn verdict(rows: &[MetricRow], runs: &Replicates) -> (Verdict, Vec<St
     match trace(runs) {
         Trace::Same => {}
         Trace::Different(reason) => why.push(format!("the runs replayed different traces: {reason}")),
-        Trace::Unknown => why.push("whether the runs replayed one trace cannot be told: a file holds no requests".into()),
+        Trace::Unknown => {
+            why.push("whether the runs replayed one trace cannot be told: a file holds no requests".into())
+        }
     }
     (if fail { Verdict::Fail } else { Verdict::Inconclusive }, why)
 }

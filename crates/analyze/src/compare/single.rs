@@ -107,4 +107,3 @@ fn fails(row: &MetricRow, key: Key, estimate: Option<&Estimate>, at: &Setting, p
         Trace::Unknown => None,
     }
 }
-

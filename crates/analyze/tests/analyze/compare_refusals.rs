@@ -1,0 +1,152 @@
+//! What must not be compared, and what may only in part.
+
+use crate::synthetic::Spec;
+use firstcheck_analyze::compare::{Policy, compare};
+use firstcheck_model::{
+    evidence::RunEvidence,
+    exit_code::exit_code,
+    metric::Metric,
+    report::{Claim, Verdict},
+    run::{Arrivals, CacheState, ClientHealth, Doubt, RunState},
+    unit::Seconds,
+};
+
+fn against_itself(change: impl Fn(&mut RunEvidence)) -> firstcheck_model::report::Report {
+    let mut candidate = Spec { noise: 2, ..Spec::default() }.run();
+    change(&mut candidate);
+    compare(&[Spec::default().run()], &[candidate], &Policy::default())
+}
+
+#[test]
+fn refusals_name_their_numbers() {
+    type Change = fn(&mut RunEvidence);
+    let cases: [(Change, &str); 6] = [
+        (|run| run.info.workload.streaming = Some(false), "streamed for base, not streamed for the candidate"),
+        (
+            |run| run.info.workload.arrivals = Arrivals::Open { rate: 12.0, cv: Some(1.0) },
+            "different arrivals: 10 and 12 requests/s",
+        ),
+        (|run| run.info.workload.arrivals = Arrivals::Closed { concurrency: 8 }, "candidate closed loop of 8 streams"),
+        (|run| run.info.workload.cache = CacheState::Warm, "warm against cold: base's prefix cache was cold"),
+        (
+            |run| {
+                run.info.workload.trace_hash = None;
+                run.requests.0.iter_mut().for_each(|r| r.prompt_tokens = Some(110));
+            },
+            "100.0 and 110.0 prompt tokens a request (+10.0 %, allowed 2 %)",
+        ),
+        (
+            |run| {
+                let window = run.info.window.as_mut().unwrap();
+                window.end = window.end.plus_ns(60_000_000_000);
+            },
+            "different windows",
+        ),
+    ];
+    for (change, reason) in cases {
+        let report = against_itself(change);
+        assert_eq!(report.verdict, Verdict::NotComparable, "{reason}");
+        assert_eq!(exit_code(&report, None), 3);
+        assert!(report.why.iter().any(|why| why.contains(reason)), "{reason} is not in {:?}", report.why);
+        assert!(report.metrics.iter().all(|r| r.claim == Claim::NotComparable && r.interval.is_none()));
+    }
+}
+
+#[test]
+fn a_difference_between_the_deployments_is_listed_and_no_reason_to_refuse() {
+    let mut base = Spec::default().run();
+    base.info.fingerprint.set("kv_blocks", "2000", "/metrics");
+    let mut candidate = Spec { noise: 2, ..Spec::default() }.run();
+    candidate.info.fingerprint.set("kv_blocks", "1400", "/metrics");
+    for run in [&mut base, &mut candidate] {
+        run.info.fingerprint.set("kv_block_size", "16", "/metrics");
+    }
+    let report = compare(&[base], &[candidate], &Policy::default());
+    assert_ne!(report.verdict, Verdict::NotComparable);
+    assert_eq!(report.differences.len(), 1);
+    assert_eq!(report.differences[0].field, "kv_blocks");
+    let row = report.metric(Metric::KvCapacity, "total").unwrap();
+    assert_eq!(row.base.unwrap().finite(), Some(32_000.0));
+    assert_eq!(row.candidate.unwrap().finite(), Some(22_400.0));
+}
+
+#[test]
+fn a_burstier_trace_bars_what_holds_the_queue_and_nothing_else() {
+    let report = against_itself(|run| run.info.workload.arrivals = Arrivals::Open { rate: 10.0, cv: Some(2.0) });
+    assert_eq!(report.verdict, Verdict::Inconclusive);
+    for metric in [Metric::Ttft, Metric::E2e] {
+        assert_eq!(report.metric(metric, "p50").unwrap().claim, Claim::NotComparable);
+    }
+    assert_eq!(report.metric(Metric::Tpot, "p50").unwrap().claim, Claim::Shown);
+}
+
+#[test]
+fn an_invalid_client_supports_nothing_and_a_doubt_only_its_metric() {
+    let doubt = |metric| ClientHealth {
+        doubts: vec![Doubt { metric, reason: "the client was saturated: 1.0 of one core".into() }],
+        ..ClientHealth::default()
+    };
+    let report = against_itself(|run| run.info.client = Some(doubt(None)));
+    assert_eq!(report.verdict, Verdict::NotComparable);
+    assert!(report.invalid[0].contains("invalid client: the client was saturated"));
+    assert!(report.metrics.iter().all(|r| r.claim == Claim::NotClaimable));
+    assert_eq!(exit_code(&report, None), 3);
+
+    let report = against_itself(|run| run.info.client = Some(doubt(Some(Metric::LongestGap))));
+    assert!(report.invalid.is_empty());
+    assert_eq!(report.metric(Metric::LongestGap, "p50").unwrap().claim, Claim::NotClaimable);
+    assert_eq!(report.metric(Metric::Ttft, "p50").unwrap().claim, Claim::Shown);
+}
+
+#[test]
+fn an_interrupted_run_cannot_tell() {
+    let report = against_itself(|run| run.info.state = RunState::Interrupted { reason: "disk full".into() });
+    assert_eq!((report.verdict, exit_code(&report, None)), (Verdict::Inconclusive, 3));
+    assert!(report.why[0].contains("interrupted: disk full"));
+}
+
+#[test]
+fn a_late_client_voids_ttft_alone() {
+    let report = against_itself(|run| {
+        for request in &mut run.requests.0 {
+            request.sent = request.sent.plus_ns(20_000_000);
+        }
+    });
+    let row = report.metric(Metric::Ttft, "p50").unwrap();
+    assert_eq!(row.claim, Claim::NotClaimable);
+    assert!(row.note.as_ref().unwrap().contains("send-lag p99 20.0 ms, allowed 5.0 ms"), "{:?}", row.note);
+    assert_eq!(report.metric(Metric::TtftFromSent, "p50").unwrap().claim, Claim::Shown);
+    assert_eq!(report.metric(Metric::Tpot, "p50").unwrap().claim, Claim::Shown);
+}
+
+#[test]
+fn a_coalescing_client_cannot_speak_of_gap_quantiles() {
+    let report = against_itself(|run| {
+        let streams = run.streams.as_mut().unwrap();
+        streams.event_gaps.add_ns(1_000, 1_000);
+        streams.coalesced += 1_000;
+    });
+    let row = report.metric(Metric::Itl, "p50").unwrap();
+    assert_eq!(row.claim, Claim::NotClaimable);
+    assert!(row.note.as_ref().unwrap().contains("shorter than 50 µs"), "{:?}", row.note);
+    for (metric, stat) in [(Metric::Itl, "mean"), (Metric::Ttft, "p50")] {
+        assert_eq!(report.metric(metric, stat).unwrap().claim, Claim::Shown, "{metric} {stat}");
+    }
+}
+
+#[test]
+fn no_run_on_a_side_is_said() {
+    let report = compare(&[], &[Spec::default().run()], &Policy::default());
+    assert_eq!((report.verdict, exit_code(&report, None)), (Verdict::NotComparable, 3));
+    assert!(report.why[0].contains("a side holds no run"));
+}
+
+#[test]
+fn times_without_a_window_still_have_throughput() {
+    let report = against_itself(|run| run.info.window = None);
+    let row = report.metric(Metric::RequestThroughput, "total").unwrap();
+    let ratio = row.ratio.unwrap().finite().unwrap();
+    assert!((ratio - 1.0).abs() < 0.1, "{ratio}");
+    let Seconds(length) = Spec::default().run().info.window.unwrap().length().unwrap();
+    assert!((row.base.unwrap().finite().unwrap() - 250.0 / length).abs() < 0.5);
+}

@@ -1,0 +1,142 @@
+//! A run's own report, the policy, and where time went.
+
+use crate::synthetic::{Spec, pairs};
+use firstcheck_analyze::compare::{Gate, Policy, PolicyError, compare, describe};
+use firstcheck_model::{
+    metric::Metric,
+    moment::Moment,
+    report::{Claim, Verdict},
+    run::RunState,
+    signal::{Labels, Part, Series, SeriesKind, Signal},
+    span::{Stage, StageSpan},
+};
+
+#[test]
+fn a_single_run_shows_its_own_values() {
+    let run = Spec { slo: Some("ttft=1s".parse().unwrap()), ..Spec::default() }.run();
+    let report = describe(&run, &Policy::default());
+    assert_eq!((report.verb.as_str(), report.verdict), ("run", Verdict::None));
+    assert!(report.metrics.iter().all(|row| row.base.is_none() && row.candidate.is_some()));
+    let row = report.metric(Metric::Ttft, "p95").unwrap();
+    assert_eq!((row.claim, row.n), (Claim::Shown, [None, Some(250)]));
+    assert_eq!(report.metric(Metric::Ttft, "p99").unwrap().claim, Claim::NotClaimable);
+    let good = report.metric(Metric::GoodShare, "total").unwrap().candidate.unwrap().finite().unwrap();
+    assert!(good > 0.9);
+    assert!(report.metric(Metric::TtftFromSent, "p50").is_none(), "sent as intended: it would repeat ttft");
+
+    let mut cut = run;
+    cut.info.state = RunState::Interrupted { reason: "ctrl-c".into() };
+    let report = describe(&cut, &Policy::default());
+    assert_eq!(firstcheck_model::exit_code::exit_code(&report, None), 3);
+}
+
+#[test]
+fn every_threshold_is_a_named_parameter() {
+    let parameters = Policy::default().parameters();
+    let fields = serde_json::to_value(Policy::default()).unwrap();
+    for name in fields.as_object().unwrap().keys().filter(|name| !["gates", "slo"].contains(&name.as_str())) {
+        assert!(parameters.contains_key(name), "{name} is not shown");
+    }
+    assert_eq!(parameters["margin.ttft.p95"].value, 0.10);
+    assert!(parameters.values().all(|p| !p.meaning.is_empty() && !p.unit.is_empty()));
+}
+
+#[test]
+fn a_policy_refuses_unknown_keys_and_impossible_numbers() {
+    let gate = r#"{"gates": [{"metric": "ttft", "quantile": 0.9, "margin": 0.2}]}"#;
+    let policy: Policy = serde_json::from_str(gate).unwrap();
+    assert!(policy.gates[0].required && policy.alpha == 0.05);
+    policy.check().unwrap();
+    for unknown in [r#"{"alhpa": 0.05}"#, r#"{"gates": [{"metric": "ttft", "margin": 0.2, "quantil": 0.9}]}"#] {
+        assert!(serde_json::from_str::<Policy>(unknown).is_err(), "{unknown}");
+    }
+    let bad = [
+        Policy { alpha: 0.0, ..Policy::default() },
+        Policy { rotations: 100, ..Policy::default() },
+        Policy {
+            gates: vec![Gate { metric: Metric::Ttft, quantile: None, margin: 0.0, required: true }],
+            ..Policy::default()
+        },
+    ];
+    for policy in bad {
+        assert!(matches!(policy.check(), Err(PolicyError::Range { .. })));
+    }
+}
+
+#[test]
+fn nothing_gated_judges_nothing() {
+    let (base, candidate) = pairs(4, &Spec::default(), 1, |s| s);
+    let report = compare(&base, &candidate, &Policy { gates: Vec::new(), ..Policy::default() });
+    assert_eq!(report.verdict, Verdict::None);
+    assert!(report.metric(Metric::Ttft, "p50").unwrap().interval.is_some());
+}
+
+/// A counter of a page scraped before and after.
+fn counter(signal: Signal, part: Part, growth: f64) -> Series {
+    Series {
+        name: signal.name().into(),
+        labels: Labels::default(),
+        page: "main".into(),
+        kind: SeriesKind::Counter,
+        part,
+        signal: Some(signal),
+        at: vec![Moment::at(-1), Moment::at(i64::MAX / 2)],
+        value: vec![1000.0, 1000.0 + growth],
+    }
+}
+
+#[test]
+fn counters_are_growth_over_the_window_and_stages_add_up() {
+    let run = |noise, queue: f64, hits: f64| {
+        let mut run = Spec { noise, ..Spec::default() }.run();
+        for (signal, mean) in [(Signal::QueueTime, queue), (Signal::PrefillTime, 0.02), (Signal::DecodeTime, 0.2)] {
+            run.signals.push(counter(signal, Part::Sum, mean * 250.0));
+            run.signals.push(counter(signal, Part::Count, 250.0));
+        }
+        run.signals.push(counter(Signal::PrefixHits, Part::Value, hits));
+        run.signals.push(counter(Signal::PrefixQueries, Part::Value, 200.0));
+        run.signals.push(counter(Signal::Preemptions, Part::Value, 0.0));
+        run
+    };
+    let report = compare(&[run(1, 0.010, 100.0)], &[run(2, 0.040, 50.0)], &Policy::default());
+    let value = |metric, stat| report.metric(metric, stat).unwrap().candidate.unwrap().finite().unwrap();
+    assert_eq!(value(Metric::HitRate, "total"), 0.25);
+    assert_eq!(value(Metric::Preemptions, "total"), 0.0);
+    assert!((value(Metric::QueueTime, "mean") - 0.040).abs() < 1e-9);
+    for of in ["ttft mean", "e2e mean"] {
+        let metric = report.metric(if of == "ttft mean" { Metric::Ttft } else { Metric::E2e }, "mean").unwrap();
+        let total = metric.candidate.unwrap().finite().unwrap() - metric.base.unwrap().finite().unwrap();
+        let rows: Vec<_> = report.stages.iter().filter(|row| row.of == of).collect();
+        assert!((rows.iter().map(|row| row.delta).sum::<f64>() - total).abs() < 1e-9, "{of}");
+        let queue = rows.iter().find(|row| row.stage == "queue").unwrap();
+        assert!((queue.delta - 0.03).abs() < 1e-9 && queue.basis == "histogram means");
+    }
+}
+
+#[test]
+fn spans_split_a_quantile_into_stages_of_the_same_requests() {
+    let with_spans = |mut run: firstcheck_model::evidence::RunEvidence| {
+        for (row, request) in run.requests.0.iter().enumerate() {
+            let middle = request.first_token.plus_ns(-10_000_000).max(request.intended);
+            let span = |stage, start, end| StageSpan { request: row as u32, stage, start, end, replica: None };
+            run.spans.push(span(Stage::Queue, request.intended, middle));
+            run.spans.push(span(Stage::Prefill, middle, request.first_token));
+            run.spans.push(span(Stage::Decode, request.first_token, request.last_token));
+        }
+        run
+    };
+    let (base, candidate) = pairs(8, &Spec::default(), 5, |s| Spec { slow: 1.2, ..s });
+    let base: Vec<_> = base.into_iter().map(with_spans).collect();
+    let candidate: Vec<_> = candidate.into_iter().map(with_spans).collect();
+    let report = compare(&base, &candidate, &Policy::default());
+    let rows: Vec<_> = report.stages.iter().filter(|r| r.of == "ttft p95" && r.basis == "spans").collect();
+    let total: f64 = rows.iter().map(|r| r.delta).sum();
+    let p95 = report.metric(Metric::Ttft, "p95").unwrap();
+    let seen = p95.candidate.unwrap().finite().unwrap() - p95.base.unwrap().finite().unwrap();
+    assert!((total / seen - 1.0).abs() < 0.2, "{total} against {seen}");
+    let queue = rows.iter().find(|r| r.stage == "queue").unwrap();
+    assert!(queue.share.unwrap() > 0.9, "prefill is 10 ms on both sides: {queue:?}");
+    assert!(queue.interval.unwrap()[0] > 0.0);
+    let prefill = rows.iter().find(|r| r.stage == "prefill").unwrap();
+    assert!(prefill.delta.abs() < 1e-3);
+}
