@@ -1,1 +1,42 @@
-//! An LLM-serving engine in virtual time.
+//! An LLM-serving engine in virtual time: the scheduler and KV cache of vLLM V1 for dense full-attention models, step
+//! times from a calibrated roofline, and the metrics page it would show.
+//!
+//! The [`Engine`] knows no clock: [`simulate`] drives it in virtual time, the `serve` feature behind HTTP. It copies
+//! control flow, not numerics: tokens come from a toy [`language`] model.
+//!
+//! **What is modelled**: continuous batching with a token budget and chunked prefill, first-come-first-served admission
+//! with the full-prompt gate, paged KV blocks with chained hashes and lazy eviction, preemption by recompute, host and
+//! frontend time, spread of step times. **What is not**: speculative decoding, overlapped scheduling (its cost is in
+//! [`EngineConfig::host_seconds`]), other attention kinds, LoRA, multimodal input, KV transfer, several replicas.
+//!
+//! # Example: one request, alone
+//! ```
+//! use firstcheck_sim::{Engine, EngineConfig, NewRequest};
+//! let mut engine = Engine::new(EngineConfig::default(), 0)?;
+//! engine.submit(0, NewRequest::forced(7, vec![1; 100], 2))?;
+//! let mut now = engine.next_ready_ns().unwrap_or(0);
+//! let mut tokens = 0;
+//! while let Some(end) = engine.begin_step(now) {
+//!     tokens += engine.finish_step(end).outputs.len();
+//!     now = end;
+//! }
+//! assert_eq!(tokens, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod clock;
+pub mod config;
+pub mod emit;
+pub mod engine;
+pub mod kv_cache;
+pub mod language;
+pub mod request;
+mod scheduler;
+pub mod simulate;
+pub mod timing;
+
+pub use config::{ConfigError, EngineConfig, Policy};
+pub use engine::{Engine, Finished, Output, Refusal, StepResult};
+pub use request::{FinishReason, Life, NewRequest, RequestId};
+pub use simulate::{RequestTruth, SimError, SimulateOptions, Simulated, Truth, simulate, simulate_with_truth};
+pub use timing::{Linear, Noise, Preset, Roofline, StepShape, Timing};

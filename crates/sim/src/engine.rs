@@ -1,0 +1,389 @@
+//! The engine's core: takes requests in, runs steps, hands out tokens. It knows no clock of its own: whoever drives it
+//! says what time it is, in virtual time or in real time.
+
+use crate::{
+    config::{ConfigError, EngineConfig},
+    emit::stats::{Ended, Gauges, Stats},
+    kv_cache::KvCache,
+    language::Language,
+    request::{FinishReason, Life, NewRequest, RequestId, RequestState, Slots, Status},
+    scheduler::{Decisions, Scheduled, Scheduler, Workbench},
+    timing::{NoiseSource, StepTime},
+};
+use std::collections::VecDeque;
+
+/// A token handed out at a step's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Output {
+    /// Whose.
+    pub id: RequestId,
+    /// The caller's own name for the request.
+    pub tag: u64,
+    /// The token.
+    pub token: u32,
+    /// Its place in the answer, from 0.
+    pub position: u32,
+    /// Why it is the last one, if it is.
+    pub finish: Option<FinishReason>,
+}
+
+/// A request that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finished {
+    /// Which.
+    pub id: RequestId,
+    /// The caller's own name for it.
+    pub tag: u64,
+    /// Why.
+    pub reason: FinishReason,
+    /// Prompt tokens.
+    pub prompt_tokens: u32,
+    /// Tokens generated.
+    pub output_tokens: u32,
+    /// Its true course.
+    pub life: Life,
+}
+
+/// What a step handed out.
+#[derive(Debug, Clone, Copy)]
+pub struct StepResult<'a> {
+    /// Tokens, in the order of the batch.
+    pub outputs: &'a [Output],
+    /// Requests that ended with this step.
+    pub finished: &'a [Finished],
+}
+
+/// Why a request is refused at the door.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Nothing to compute.
+    #[error("the prompt has no token: send at least one")]
+    EmptyPrompt,
+    /// No token asked for.
+    #[error("max_tokens must be at least 1, got 0")]
+    NoOutput,
+    /// More output asked for at least than at most.
+    #[error("min_tokens={min_tokens} must not exceed max_tokens={max_tokens}")]
+    MinAboveMax {
+        /// `min_tokens`
+        min_tokens: u32,
+        /// `max_tokens`
+        max_tokens: u32,
+    },
+    /// The prompt leaves no room for a single token.
+    #[error(
+        "the maximum context length is {max_model_len} tokens, but the prompt has {prompt_tokens}: shorten the prompt"
+    )]
+    PromptTooLong {
+        /// Prompt tokens.
+        prompt_tokens: usize,
+        /// Longest sequence.
+        max_model_len: u32,
+    },
+    /// Prompt and answer together are too long.
+    #[error(
+        "max_tokens={max_tokens} with {prompt_tokens} prompt tokens exceeds max_model_len={max_model_len}: ask for \
+         fewer output tokens"
+    )]
+    TooLong {
+        /// Prompt tokens.
+        prompt_tokens: usize,
+        /// `max_tokens`
+        max_tokens: u32,
+        /// Longest sequence.
+        max_model_len: u32,
+    },
+}
+
+/// One simulated engine.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    config: EngineConfig,
+    language: Language,
+    slots: Slots,
+    kv: KvCache,
+    scheduler: Scheduler,
+    /// Handed in, with the time from which the core can take each in; in order of that time.
+    incoming: VecDeque<(i64, u32)>,
+    step_time: StepTime,
+    noise: NoiseSource,
+    in_flight: Option<(i64, Decisions)>,
+    stats: Stats,
+    outputs: Vec<Output>,
+    finished: Vec<Finished>,
+}
+
+impl Engine {
+    /// An engine at rest, its cache empty. `seed` draws the spread of step times.
+    ///
+    /// # Errors
+    /// A configuration with which no engine would start.
+    pub fn new(config: EngineConfig, seed: u64) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let (blocks, size, len) = (config.num_gpu_blocks, config.block_size, config.max_model_len);
+        Ok(Self {
+            language: Language::new(
+                config.model_seed,
+                firstcheck_workload::text::VOCABULARY,
+                config.mean_output_tokens,
+            ),
+            slots: Slots::default(),
+            kv: KvCache::new(blocks, size, len, config.enable_prefix_caching),
+            scheduler: Scheduler::default(),
+            incoming: VecDeque::new(),
+            step_time: config.timing.prepare(),
+            noise: NoiseSource::new(config.noise, seed),
+            in_flight: None,
+            stats: Stats::new(len),
+            outputs: Vec::new(),
+            finished: Vec::new(),
+            config,
+        })
+    }
+
+    /// What it is.
+    pub fn config(&self) -> &EngineConfig {
+        &self.config
+    }
+
+    /// What it has counted.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Its KV cache, for inspection.
+    pub fn kv(&self) -> &KvCache {
+        &self.kv
+    }
+
+    /// The running batch, in order of last admission.
+    pub fn running(&self) -> impl ExactSizeIterator<Item = RequestId> + '_ {
+        self.scheduler.running.iter().map(|slot| self.slots.id_of(*slot))
+    }
+
+    /// The waiting queue from its head.
+    pub fn waiting(&self) -> impl ExactSizeIterator<Item = RequestId> + '_ {
+        self.scheduler.waiting.iter().map(|slot| self.slots.id_of(*slot))
+    }
+
+    /// The batch of the step in hand, or of the last one: who computes how many tokens.
+    pub fn batch(&self) -> impl ExactSizeIterator<Item = (RequestId, u32)> + '_ {
+        self.scheduler.batch.iter().map(|Scheduled { slot, tokens }| (self.slots.id_of(*slot), *tokens))
+    }
+
+    /// Blocks that a request holds; `None` once it is gone.
+    pub fn blocks_of(&self, id: RequestId) -> Option<&[u32]> {
+        Some(&self.slots[self.slots.slot_of(id)?].blocks)
+    }
+
+    /// The course of a request so far; `None` once it is gone.
+    pub fn life_of(&self, id: RequestId) -> Option<&Life> {
+        Some(&self.slots[self.slots.slot_of(id)?].life)
+    }
+
+    /// Hands in a request that arrived at `now_ns`. The core takes it in between two steps, once the frontend's time
+    /// has passed.
+    ///
+    /// # Errors
+    /// A request that could never be answered in full.
+    pub fn submit(&mut self, now_ns: i64, request: NewRequest) -> Result<RequestId, Refusal> {
+        let max_tokens = self.admissible(&request)?;
+        let key = self.language.read(&request.prompt);
+        let ends_at =
+            if request.ignore_eos { u32::MAX } else { self.language.natural_length(key).max(request.min_tokens) };
+        let id = self.slots.insert(RequestState {
+            generation: 0,
+            tag: request.tag,
+            status: Status::Incoming,
+            aborted: false,
+            prompt: request.prompt,
+            output_len: 0,
+            num_computed: 0,
+            max_tokens,
+            ends_at,
+            language_key: key,
+            blocks: Vec::new(),
+            hashes: Vec::new(),
+            cached_blocks: 0,
+            life: Life { arrival_ns: now_ns, queued_ns: now_ns, ..Life::default() },
+        });
+        let frontend_ns = (self.config.frontend_seconds * 1e9).round() as i64;
+        self.incoming.push_back((now_ns.saturating_add(frontend_ns), id.slot));
+        Ok(id)
+    }
+
+    fn admissible(&self, request: &NewRequest) -> Result<u32, Refusal> {
+        let (prompt_tokens, max_model_len) = (request.prompt.len(), self.config.max_model_len);
+        if prompt_tokens == 0 {
+            return Err(Refusal::EmptyPrompt);
+        }
+        let room = u32::try_from(prompt_tokens).ok().and_then(|len| max_model_len.checked_sub(len));
+        let Some(room) = room.filter(|room| *room > 0) else {
+            return Err(Refusal::PromptTooLong { prompt_tokens, max_model_len });
+        };
+        let max_tokens = request.max_tokens.unwrap_or(room);
+        if max_tokens == 0 {
+            return Err(Refusal::NoOutput);
+        }
+        if max_tokens > room {
+            return Err(Refusal::TooLong { prompt_tokens, max_tokens, max_model_len });
+        }
+        if request.min_tokens > max_tokens {
+            return Err(Refusal::MinAboveMax { min_tokens: request.min_tokens, max_tokens });
+        }
+        Ok(max_tokens)
+    }
+
+    /// Gives up a request: its client is gone. Its blocks are freed at once, or at the end of the step in hand if that
+    /// still writes to them. Returns whether it was there. As in vLLM, a client that goes away is not counted.
+    pub fn abort(&mut self, id: RequestId) -> bool {
+        let Some(slot) = self.slots.slot_of(id) else { return false };
+        let status = self.slots[slot].status;
+        let busy = self.in_flight.is_some() && self.scheduler.batch.iter().any(|scheduled| scheduled.slot == slot);
+        if busy {
+            self.slots[slot].aborted = true;
+            return true;
+        }
+        self.scheduler.forget(slot, status);
+        if status == Status::Incoming {
+            self.incoming.retain(|(_, held)| *held != slot);
+        }
+        self.kv.free(&mut self.slots[slot]);
+        self.slots.remove(slot);
+        true
+    }
+
+    /// When the core could next take a request in, if one has been handed in.
+    pub fn next_ready_ns(&self) -> Option<i64> {
+        self.incoming.front().map(|(ready_ns, _)| *ready_ns)
+    }
+
+    /// Whether it has nothing to do until a request arrives.
+    pub fn is_idle(&self) -> bool {
+        self.in_flight.is_none()
+            && self.scheduler.running.is_empty()
+            && self.scheduler.waiting.is_empty()
+            && self.incoming.is_empty()
+    }
+
+    /// Begins a step at `now_ns` and says when it ends; `None` when there is nothing to compute, or a step is in hand.
+    pub fn begin_step(&mut self, now_ns: i64) -> Option<i64> {
+        if self.in_flight.is_some() {
+            return None;
+        }
+        self.take_in(now_ns);
+        if self.scheduler.running.is_empty() && self.scheduler.waiting.is_empty() {
+            return None;
+        }
+        let mut bench = Workbench {
+            config: &self.config,
+            language: &self.language,
+            slots: &mut self.slots,
+            kv: &mut self.kv,
+            now_ns,
+        };
+        let decisions = self.scheduler.schedule(&mut bench);
+        if self.scheduler.batch.is_empty() {
+            self.stats.decided(decisions);
+            return None;
+        }
+        let seconds = (self.step_time.seconds(&self.scheduler.shape) + self.config.host_seconds) * self.noise.factor();
+        let length_ns = ((seconds * 1e9).round() as i64).max(1);
+        self.in_flight = Some((now_ns, decisions));
+        Some(now_ns.saturating_add(length_ns))
+    }
+
+    fn take_in(&mut self, now_ns: i64) {
+        while let Some((ready_ns, slot)) = self.incoming.front().copied() {
+            if ready_ns > now_ns {
+                return;
+            }
+            self.incoming.pop_front();
+            let request = &mut self.slots[slot];
+            request.status = Status::Waiting;
+            request.life.queued_ns = now_ns;
+            self.scheduler.waiting.push_back(slot);
+        }
+    }
+
+    /// Ends the step in hand at `now_ns`: every request whose known tokens are all computed gets one more token.
+    pub fn finish_step(&mut self, now_ns: i64) -> StepResult<'_> {
+        self.outputs.clear();
+        self.finished.clear();
+        if let Some((began_ns, decisions)) = self.in_flight.take() {
+            self.stats.steps += 1;
+            self.stats.busy_ns += now_ns - began_ns;
+            self.stats.decided(decisions);
+            let (mut reported, mut left) = (0, false);
+            for place in 0..self.scheduler.batch.len() {
+                let slot = self.scheduler.batch[place].slot;
+                if self.slots[slot].aborted {
+                    left = true;
+                    self.leave(slot);
+                } else if self.slots[slot].num_computed >= self.slots[slot].num_tokens() {
+                    reported += self.emit(slot, now_ns);
+                    left |= self.outputs.last().is_some_and(|output| output.finish.is_some());
+                }
+            }
+            if left {
+                self.scheduler.running.retain(|slot| self.slots[*slot].status == Status::Running);
+            }
+            if !self.outputs.is_empty() {
+                self.stats.generation_tokens += self.outputs.len() as u64;
+                self.stats.iteration_tokens.observe(reported);
+            }
+            self.publish();
+        }
+        StepResult { outputs: &self.outputs, finished: &self.finished }
+    }
+
+    /// Appends one token to a request and ends it if that was the last; returns the tokens that the step reports for it.
+    fn emit(&mut self, slot: u32, now_ns: i64) -> i64 {
+        let id = self.slots.id_of(slot);
+        let request = &mut self.slots[slot];
+        let position = request.output_len;
+        request.output_len += 1;
+        let token = self.language.token(request.language_key, position);
+        let mut reported = 1;
+        match request.life.last_token_ns {
+            Some(before) => self.stats.itl.observe(now_ns - before),
+            None => {
+                request.life.first_token_ns = Some(now_ns);
+                let prompt = request.prompt_len();
+                self.stats.first_token(&request.life, prompt, now_ns);
+                reported += i64::from(prompt.saturating_sub(request.life.cached_tokens));
+            }
+        }
+        request.life.last_token_ns = Some(now_ns);
+        let finish = if request.output_len >= request.ends_at {
+            Some(FinishReason::Stop)
+        } else if request.output_len >= request.max_tokens || request.num_tokens() >= self.config.max_model_len {
+            Some(FinishReason::Length)
+        } else {
+            None
+        };
+        let tag = request.tag;
+        self.outputs.push(Output { id, tag, token, position, finish });
+        if let Some(reason) = finish {
+            let (prompt_tokens, output_tokens, life) = (request.prompt_len(), request.output_len, request.life);
+            let max_tokens = request.max_tokens;
+            self.stats.ended(&life, Ended { reason, prompt_tokens, output_tokens, max_tokens });
+            self.finished.push(Finished { id, tag, reason, prompt_tokens, output_tokens, life });
+            self.leave(slot);
+        }
+        reported
+    }
+
+    fn leave(&mut self, slot: u32) {
+        self.kv.free(&mut self.slots[slot]);
+        self.slots.remove(slot);
+    }
+
+    fn publish(&mut self) {
+        let kv_usage = self.kv.pool().usage();
+        let (running, waiting) = (self.scheduler.running.len(), self.scheduler.waiting.len());
+        self.stats.gauges = Gauges { running, waiting, kv_usage };
+        self.stats.peak_kv_usage = self.stats.peak_kv_usage.max(kv_usage);
+    }
+}

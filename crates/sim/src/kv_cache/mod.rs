@@ -1,0 +1,144 @@
+//! Paged KV cache with prefix caching: who holds which block, and which content can be found again.
+
+pub mod hash;
+pub mod pool;
+pub mod prefix;
+
+use crate::{language::Language, request::RequestState};
+use hash::{BlockHash, ROOT};
+use pool::{BlockId, BlockPool};
+use prefix::PrefixIndex;
+
+/// What an allocation asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask {
+    /// Tokens to be computed in this step, after those computed and those hit.
+    pub tokens: u32,
+    /// Blocks that must stay free besides.
+    pub watermark: u32,
+    /// Whether all tokens known of the request must fit, not only this step's.
+    pub whole: bool,
+}
+
+/// The KV cache of one engine.
+#[derive(Debug, Clone)]
+pub struct KvCache {
+    pool: BlockPool,
+    index: PrefixIndex,
+    block_size: u32,
+    max_model_len: u32,
+    caching: bool,
+}
+
+impl KvCache {
+    /// An empty cache of `num_blocks` blocks of `block_size` tokens (the null block included).
+    pub fn new(num_blocks: u32, block_size: u32, max_model_len: u32, caching: bool) -> Self {
+        Self { pool: BlockPool::new(num_blocks), index: PrefixIndex::default(), block_size, max_model_len, caching }
+    }
+
+    /// The blocks.
+    pub fn pool(&self) -> &BlockPool {
+        &self.pool
+    }
+
+    /// What can be found again.
+    pub fn index(&self) -> &PrefixIndex {
+        &self.index
+    }
+
+    /// The longest cached prefix of `request`, as blocks written to `hit`; returns its length in tokens.
+    ///
+    /// At most `num_tokens − 1` tokens are hit, in whole blocks: a prompt that is cached entirely and whose length is a
+    /// multiple of the block size computes its whole last block again. A lookup does not change the eviction order.
+    pub(crate) fn lookup(&self, request: &mut RequestState, language: &Language, hit: &mut Vec<BlockId>) -> u32 {
+        hit.clear();
+        if !self.caching {
+            return 0;
+        }
+        self.extend_hashes(request, language);
+        let most = (request.num_tokens() - 1) / self.block_size;
+        let found = request.hashes.iter().take(most as usize).map_while(|hash| self.index.get(*hash));
+        hit.extend(found);
+        hit.len() as u32 * self.block_size
+    }
+
+    /// Gives `request` the blocks for the tokens asked, the `hit` blocks first, and makes every full block findable at
+    /// once (before the step that computes it has run). Returns false, changing nothing, when too few blocks are free.
+    pub(crate) fn allocate(
+        &mut self,
+        request: &mut RequestState,
+        language: &Language,
+        hit: &[BlockId],
+        ask: Ask,
+    ) -> bool {
+        let computed = request.num_computed + hit.len() as u32 * self.block_size;
+        let held = request.blocks.len() as u32 + hit.len() as u32;
+        let revived = hit.iter().filter(|id| self.pool.refs(**id) == 0).count() as u32;
+        let need = |tokens: u32| tokens.min(self.max_model_len).div_ceil(self.block_size).saturating_sub(held);
+        let fits =
+            |need: u32| u64::from(need) + u64::from(revived) + u64::from(ask.watermark) <= u64::from(self.pool.free());
+        let now = need(computed + ask.tokens);
+        if ask.whole && !fits(need(request.num_tokens())) || !fits(now) {
+            return false;
+        }
+        for id in hit {
+            self.pool.touch(*id);
+            request.blocks.push(*id);
+        }
+        request.cached_blocks = request.cached_blocks.max(hit.len() as u32);
+        for _ in 0..now {
+            let Some((id, evicted)) = self.pool.take() else { return false };
+            if let Some(hash) = evicted {
+                self.index.remove(hash, id);
+            }
+            request.blocks.push(id);
+        }
+        if self.caching {
+            self.register(request, language, (computed + ask.tokens).min(request.num_tokens()));
+        }
+        true
+    }
+
+    /// Releases all blocks of a request, last first, so that its tail is evicted before its head. What is full stays
+    /// findable until it is evicted.
+    pub(crate) fn free(&mut self, request: &mut RequestState) {
+        for id in request.blocks.drain(..).rev() {
+            self.pool.release(id);
+        }
+        request.cached_blocks = 0;
+    }
+
+    fn register(&mut self, request: &mut RequestState, language: &Language, tokens: u32) {
+        let full = tokens / self.block_size;
+        if full <= request.cached_blocks {
+            return;
+        }
+        self.extend_hashes(request, language);
+        for block in request.cached_blocks..full {
+            let (Some(id), Some(hash)) = (request.blocks.get(block as usize), request.hashes.get(block as usize))
+            else {
+                return;
+            };
+            if self.pool.hash(*id).is_none() {
+                self.pool.set_hash(*id, *hash);
+                self.index.insert(*hash, *id);
+            }
+        }
+        request.cached_blocks = full;
+    }
+
+    /// Hashes the request's full blocks that are not hashed yet.
+    fn extend_hashes(&self, request: &mut RequestState, language: &Language) {
+        let full = (request.num_tokens() / self.block_size) as usize;
+        while request.hashes.len() < full {
+            let parent = request.hashes.last().copied().unwrap_or(ROOT);
+            let start = request.hashes.len() as u32 * self.block_size;
+            let hash = self.hash_block(parent, request, language, start);
+            request.hashes.push(hash);
+        }
+    }
+
+    fn hash_block(&self, parent: BlockHash, request: &RequestState, language: &Language, start: u32) -> BlockHash {
+        hash::chain(parent, (start..start + self.block_size).map(|position| request.token(position, language)))
+    }
+}

@@ -1,0 +1,178 @@
+//! A request inside the engine.
+
+use crate::{
+    kv_cache::{hash::BlockHash, pool::BlockId},
+    language::Language,
+};
+use std::sync::Arc;
+
+/// What a client asks of the engine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewRequest {
+    /// Carried through to every output: the caller's own name for it.
+    pub tag: u64,
+    /// Prompt tokens.
+    pub prompt: Arc<[u32]>,
+    /// Most tokens to generate; `None`: up to `max_model_len`.
+    pub max_tokens: Option<u32>,
+    /// Tokens before which the answer does not end of itself.
+    pub min_tokens: u32,
+    /// Whether the answer never ends of itself.
+    pub ignore_eos: bool,
+}
+
+impl NewRequest {
+    /// A request whose answer has exactly `output_tokens` tokens.
+    pub fn forced(tag: u64, prompt: impl Into<Arc<[u32]>>, output_tokens: u32) -> Self {
+        Self { tag, prompt: prompt.into(), max_tokens: Some(output_tokens), min_tokens: 0, ignore_eos: true }
+    }
+}
+
+/// Name of a request within its engine; never given twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+/// Where a request stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Handed in, not yet taken in by the core.
+    Incoming,
+    /// Waiting for its first admission.
+    Waiting,
+    /// In the running batch.
+    Running,
+    /// Thrown out of the batch, waiting to be admitted again.
+    Preempted,
+    /// Ended; its slot is free.
+    Gone,
+}
+
+/// Why generation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FinishReason {
+    /// The model ended its answer.
+    Stop,
+    /// `max_tokens` or `max_model_len` was reached.
+    Length,
+}
+
+/// What is known of a request in the engine. Times are nanoseconds on the engine's clock.
+#[derive(Debug, Clone)]
+pub struct RequestState {
+    pub(crate) generation: u32,
+    pub(crate) tag: u64,
+    pub(crate) status: Status,
+    pub(crate) aborted: bool,
+    pub(crate) prompt: Arc<[u32]>,
+    pub(crate) output_len: u32,
+    pub(crate) num_computed: u32,
+    pub(crate) max_tokens: u32,
+    /// Output length after which the model ends its answer; `u32::MAX`: never.
+    pub(crate) ends_at: u32,
+    pub(crate) language_key: u64,
+    pub(crate) blocks: Vec<BlockId>,
+    pub(crate) hashes: Vec<BlockHash>,
+    pub(crate) cached_blocks: u32,
+    pub(crate) life: Life,
+}
+
+/// The true course of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Life {
+    /// Handed to the server.
+    pub arrival_ns: i64,
+    /// Taken in by the engine's core, which looks for new requests between two steps.
+    pub queued_ns: i64,
+    /// First scheduled; `None` until then.
+    pub scheduled_ns: Option<i64>,
+    /// End of the step that gave its first token.
+    pub first_token_ns: Option<i64>,
+    /// End of the step that gave its latest token.
+    pub last_token_ns: Option<i64>,
+    /// Prompt tokens found in the cache at its first admission.
+    pub cached_tokens: u32,
+    /// How often it was preempted.
+    pub preemptions: u32,
+    /// Tokens whose KV was computed, lost to a preemption, and computed again.
+    pub recomputed_tokens: u64,
+    /// Time between a preemption and the next admission, summed.
+    pub preempted_ns: i64,
+    /// When it was last preempted, with the tokens computed until then.
+    pub(crate) thrown_out: Option<(i64, u32)>,
+}
+
+impl RequestState {
+    pub(crate) fn prompt_len(&self) -> u32 {
+        self.prompt.len() as u32
+    }
+
+    pub(crate) fn num_tokens(&self) -> u32 {
+        self.prompt_len() + self.output_len
+    }
+
+    pub(crate) fn token(&self, position: u32, language: &Language) -> u32 {
+        match self.prompt.get(position as usize) {
+            Some(token) => *token,
+            None => language.token(self.language_key, position - self.prompt_len()),
+        }
+    }
+}
+
+/// All requests of an engine by slot; slots of ended requests are used again under a new generation.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Slots {
+    states: Vec<RequestState>,
+    free: Vec<u32>,
+}
+
+impl Slots {
+    pub(crate) fn insert(&mut self, mut state: RequestState) -> RequestId {
+        match self.free.pop() {
+            Some(slot) => {
+                state.generation = self.states[slot as usize].generation.wrapping_add(1);
+                let id = RequestId { slot, generation: state.generation };
+                self.states[slot as usize] = state;
+                id
+            }
+            None => {
+                let id = RequestId { slot: self.states.len() as u32, generation: state.generation };
+                self.states.push(state);
+                id
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, slot: u32) {
+        let state = &mut self.states[slot as usize];
+        state.status = Status::Gone;
+        state.prompt = Arc::from([]);
+        state.hashes = Vec::new();
+        self.free.push(slot);
+    }
+
+    pub(crate) fn slot_of(&self, id: RequestId) -> Option<u32> {
+        let state = self.states.get(id.slot as usize)?;
+        (state.generation == id.generation && state.status != Status::Gone).then_some(id.slot)
+    }
+
+    pub(crate) fn id_of(&self, slot: u32) -> RequestId {
+        RequestId { slot, generation: self.states[slot as usize].generation }
+    }
+}
+
+impl std::ops::Index<u32> for Slots {
+    type Output = RequestState;
+
+    fn index(&self, slot: u32) -> &RequestState {
+        &self.states[slot as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Slots {
+    fn index_mut(&mut self, slot: u32) -> &mut RequestState {
+        &mut self.states[slot as usize]
+    }
+}

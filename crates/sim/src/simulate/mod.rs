@@ -1,0 +1,142 @@
+//! A whole run in virtual time: the same trace that a client would offer to a server, without a server.
+
+mod client;
+mod drive;
+mod record;
+mod scrape;
+mod truth;
+
+pub use truth::{RequestTruth, Truth};
+
+use crate::config::{ConfigError, EngineConfig};
+use firstcheck_model::{moment::Moment, recording::Recording, run::RunId, slo::Slo, unit::Seconds};
+use firstcheck_workload::trace::Trace;
+
+/// How a run is simulated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimulateOptions {
+    /// Draws the spread of step times: replicates differ by it.
+    pub seed: u64,
+    /// Identity of the run.
+    pub run: RunId,
+    /// Time before the window.
+    pub warm_up: Seconds,
+    /// Time between two samples of the metrics page.
+    pub scrape_interval: Seconds,
+    /// End of the window. `None`: just after the last intended send where the trace fixes all sends, else when the last
+    /// request ended.
+    pub window_end: Option<Moment>,
+    /// The SLO the run is measured under.
+    pub slo: Option<Slo>,
+    /// Time from the send after which the client gives a request up.
+    pub request_timeout: Option<Seconds>,
+}
+
+impl SimulateOptions {
+    /// No warm-up, a sample every 5 s, no time limit.
+    pub fn new(seed: u64, run: impl Into<String>) -> Self {
+        Self {
+            seed,
+            run: RunId(run.into()),
+            warm_up: Seconds(0.0),
+            scrape_interval: Seconds(5.0),
+            window_end: None,
+            slo: None,
+            request_timeout: None,
+        }
+    }
+}
+
+/// A recording with what really happened behind it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Simulated {
+    /// What a client and a scraper would have recorded.
+    pub recording: Recording,
+    /// What the engine knows and a client cannot see.
+    pub truth: Truth,
+}
+
+/// Why a run cannot be simulated.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimError {
+    /// The engine would not start.
+    #[error("the engine refuses its configuration: {0}")]
+    Config(#[from] ConfigError),
+    /// Requests wait for a free stream, but the trace has no stream.
+    #[error("request {row} waits for a free stream, but the trace's arrivals are not a closed loop with streams")]
+    NoStreams {
+        /// The first such request.
+        row: usize,
+    },
+    /// A turn that follows a turn that is not before it.
+    #[error("request {row} follows request {after}, which does not come before it")]
+    TurnOrder {
+        /// The turn.
+        row: usize,
+        /// What it follows.
+        after: u32,
+    },
+    /// More requests than rows can be numbered.
+    #[error("the trace has {0} requests, more than a run can number")]
+    TooMany(usize),
+    /// A duration that is not one.
+    #[error("{name} is {seconds} s, but must be {expected}")]
+    Duration {
+        /// Which.
+        name: &'static str,
+        /// Its value.
+        seconds: f64,
+        /// What it may be.
+        expected: &'static str,
+    },
+}
+
+/// Runs `trace` against an engine in virtual time and returns what a client and a scraper would have recorded. Equal
+/// arguments give equal recordings, bit by bit.
+///
+/// # Errors
+/// A configuration with which no engine would start, or a trace or options that cannot be played.
+pub fn simulate(config: &EngineConfig, trace: &Trace, options: &SimulateOptions) -> Result<Recording, SimError> {
+    Ok(simulate_with_truth(config, trace, options)?.recording)
+}
+
+/// As [`simulate`], with what really happened.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with_truth(
+    config: &EngineConfig,
+    trace: &Trace,
+    options: &SimulateOptions,
+) -> Result<Simulated, SimError> {
+    options.validate()?;
+    let finished = drive::Drive::new(config, trace, options)?.run();
+    Ok(record::assemble(finished, config, trace, options))
+}
+
+impl SimulateOptions {
+    fn validate(&self) -> Result<(), SimError> {
+        let checks = [
+            ("warm_up", self.warm_up.0, self.warm_up.0 >= 0.0, "zero or more"),
+            ("scrape_interval", self.scrape_interval.0, self.scrape_interval.0 >= 1e-3, "at least 1 ms"),
+            (
+                "request_timeout",
+                self.request_timeout.map_or(1.0, |limit| limit.0),
+                self.request_timeout.is_none_or(|limit| limit.0 > 0.0),
+                "more than zero",
+            ),
+        ];
+        for (name, seconds, in_range, expected) in checks {
+            if !in_range || seconds > 1e9 {
+                return Err(SimError::Duration { name, seconds, expected });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whole nanoseconds of a validated duration.
+fn nanoseconds(duration: Seconds) -> i64 {
+    (duration.0 * 1e9).round() as i64
+}

@@ -1,0 +1,95 @@
+//! A finished run as a recording.
+
+use super::{SimulateOptions, Simulated, drive::Finished, truth::RequestTruth};
+use crate::config::EngineConfig;
+use firstcheck_model::{
+    fingerprint::{Fingerprint, field},
+    moment::Moment,
+    recording::Recording,
+    run::{CacheState, ClientHealth, Clock, ClockKind, Origin, RunInfo, WorkloadInfo},
+    span::{Stage, StageSpan},
+    unit::Seconds,
+};
+use firstcheck_workload::{hash::trace_hash, trace::Trace};
+
+const TOOL: &str = concat!("firstcheck ", env!("CARGO_PKG_VERSION"));
+
+pub(super) fn assemble(
+    finished: Finished,
+    config: &EngineConfig,
+    trace: &Trace,
+    options: &SimulateOptions,
+) -> Simulated {
+    let Finished { requests, events, scraper, truth } = finished;
+    let workload = WorkloadInfo {
+        description: trace.description.clone(),
+        arrivals: trace.arrivals.clone(),
+        trace_hash: Some(trace_hash(trace)),
+        salt: trace.salt.clone(),
+        streaming: Some(true),
+        warm_up: Some(options.warm_up),
+        cache: CacheState::Cold,
+    };
+    let clock = Clock { started_unix_ns: None, kind: ClockKind::Virtual };
+    let mut info = RunInfo::new(options.run.clone(), TOOL, Origin::Simulated, clock, workload);
+    info.window = Some(scraper.window(truth.end_ns));
+    info.seed = Some(options.seed);
+    info.slo = options.slo;
+    info.fingerprint = fingerprint(config);
+    info.client = Some(punctual());
+    let spans = truth.requests.iter().enumerate().flat_map(|(row, request)| spans(row as u32, request.as_ref()));
+    let spans = spans.collect();
+    let recording = Recording { info, requests, events, signals: scraper.into_series(), spans };
+    Simulated { recording, truth }
+}
+
+/// In virtual time the client is never late and takes no time.
+fn punctual() -> ClientHealth {
+    ClientHealth {
+        send_lag_p50: Some(Seconds(0.0)),
+        send_lag_p99: Some(Seconds(0.0)),
+        driven_share: Some(1.0),
+        ..ClientHealth::default()
+    }
+}
+
+/// The stages that vLLM's request span tells: queue, prefill, decode. A wait after a preemption lies within decode.
+fn spans(row: u32, request: Option<&RequestTruth>) -> Vec<StageSpan> {
+    let Some(RequestTruth { life, .. }) = request else { return Vec::new() };
+    let (Some(scheduled), Some(first), Some(last)) = (life.scheduled_ns, life.first_token_ns, life.last_token_ns)
+    else {
+        return Vec::new();
+    };
+    let stages =
+        [(Stage::Queue, life.queued_ns, scheduled), (Stage::Prefill, scheduled, first), (Stage::Decode, first, last)];
+    let span = |(stage, start, end)| StageSpan {
+        request: row,
+        stage,
+        start: Moment::at(start),
+        end: Moment::at(end),
+        replica: None,
+    };
+    stages.map(span).to_vec()
+}
+
+/// What the server would say of itself, with where it would say it.
+fn fingerprint(config: &EngineConfig) -> Fingerprint {
+    let mut fingerprint = Fingerprint::default();
+    let fields = [
+        (field::ENGINE, "vllm".to_owned(), "/metrics"),
+        (field::ENGINE_VERSION, config.version.clone(), "/version"),
+        (field::MODEL, config.model_name.clone(), "/v1/models"),
+        (field::MAX_MODEL_LEN, config.max_model_len.to_string(), "/v1/models"),
+        (field::KV_BLOCKS, config.num_gpu_blocks.to_string(), "/metrics"),
+        (field::KV_BLOCK_SIZE, config.block_size.to_string(), "/metrics"),
+        (field::PREFIX_CACHING, config.enable_prefix_caching.to_string(), "/metrics"),
+        (field::GPU_MEMORY_UTILIZATION, config.gpu_memory_utilization.to_string(), "/metrics"),
+        (field::KV_CACHE_DTYPE, config.kv_cache_dtype.clone(), "/metrics"),
+        (field::MAX_NUM_SEQS, config.max_num_seqs.to_string(), "simulator"),
+        (field::MAX_NUM_BATCHED_TOKENS, config.max_num_batched_tokens.to_string(), "simulator"),
+    ];
+    for (name, value, from) in fields {
+        fingerprint.set(name, value, from);
+    }
+    fingerprint
+}

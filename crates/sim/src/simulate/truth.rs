@@ -1,0 +1,57 @@
+//! What really happened in a simulated run.
+
+use crate::request::Life;
+
+/// The engine's own account of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Truth {
+    /// One row a request; `None` for one that did not end in the engine (refused, given up, never sent).
+    pub requests: Vec<Option<RequestTruth>>,
+    /// Steps.
+    pub steps: u64,
+    /// Time spent in steps, nanoseconds.
+    pub busy_ns: i64,
+    /// Preemptions.
+    pub preemptions: u64,
+    /// Tokens computed a second time, over the requests that ended.
+    pub recomputed_tokens: u64,
+    /// Tokens generated.
+    pub generation_tokens: u64,
+    /// Highest share of KV blocks referenced at a step's end.
+    pub peak_kv_usage: f64,
+    /// End of the run, nanoseconds.
+    pub end_ns: i64,
+}
+
+/// The engine's own account of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestTruth {
+    /// Prompt tokens.
+    pub prompt_tokens: u32,
+    /// Tokens generated.
+    pub output_tokens: u32,
+    /// Its course.
+    pub life: Life,
+}
+
+impl RequestTruth {
+    /// Between arrival and the core's taking it in, nanoseconds.
+    pub fn engine_input_ns(&self) -> i64 {
+        self.life.queued_ns - self.life.arrival_ns
+    }
+
+    /// Between being taken in and first scheduled, nanoseconds.
+    pub fn queue_ns(&self) -> Option<i64> {
+        Some(self.life.scheduled_ns? - self.life.queued_ns)
+    }
+
+    /// Between first scheduled and first token, nanoseconds.
+    pub fn prefill_ns(&self) -> Option<i64> {
+        Some(self.life.first_token_ns? - self.life.scheduled_ns?)
+    }
+
+    /// Between first and last token, nanoseconds; preempted waits lie within.
+    pub fn decode_ns(&self) -> Option<i64> {
+        Some(self.life.last_token_ns? - self.life.first_token_ns?)
+    }
+}

@@ -1,0 +1,196 @@
+//! What holds in every step, whatever is asked.
+
+use crate::play::small;
+use firstcheck_sim::{Engine, EngineConfig, NewRequest, RequestId};
+use proptest::prelude::*;
+use std::collections::{HashMap, HashSet};
+
+/// One thing a client does before a step.
+#[derive(Debug, Clone)]
+enum Act {
+    Submit { group: u32, shared: u32, own: u32, output: u32 },
+    Abort { which: usize },
+    Wait,
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let submit = (0..3_u32, 0..60_u32, 1..40_u32, 1..24_u32).prop_map(|(group, shared, own, output)| Act::Submit {
+        group,
+        shared,
+        own,
+        output,
+    });
+    let act = prop_oneof![5 => submit, 1 => (0..16_usize).prop_map(|which| Act::Abort { which }), 3 => Just(Act::Wait)];
+    prop::collection::vec(act, 1..60)
+}
+
+fn configs() -> impl Strategy<Value = EngineConfig> {
+    (
+        (32..64_u32, 1..10_u32, 8..200_u32),
+        (any::<bool>(), any::<bool>(), any::<bool>()),
+        prop_oneof![Just(0_u32), 4..64_u32],
+        prop_oneof![Just(0.0), 0.0..0.3],
+    )
+        .prop_map(|((blocks, max_num_seqs, budget), (caching, chunked, reserve), threshold, watermark)| {
+            EngineConfig {
+                num_gpu_blocks: blocks + 1,
+                max_num_seqs,
+                max_num_batched_tokens: if chunked { budget } else { budget.max(128) },
+                enable_prefix_caching: caching,
+                enable_chunked_prefill: chunked,
+                scheduler_reserve_full_isl: reserve,
+                long_prefill_token_threshold: threshold,
+                watermark,
+                ..small()
+            }
+        })
+}
+
+fn build(tag: u64, act: &Act) -> Option<NewRequest> {
+    let Act::Submit { group, shared, own, output } = act else { return None };
+    let shared = (0..*shared).map(|position| 1_000_000 + group * 1000 + position);
+    let own = (0..*own).map(|position| 5_000_000 + tag as u32 * 1000 + position);
+    Some(NewRequest::forced(tag, shared.chain(own).collect::<Vec<_>>(), *output))
+}
+
+struct Watched {
+    engine: Engine,
+    now: i64,
+    tokens: HashMap<u64, u32>,
+    ended: HashSet<u64>,
+}
+
+impl Watched {
+    /// One step, with all that must hold of it. False: nothing to do.
+    fn step(&mut self) -> Result<bool, TestCaseError> {
+        let config = self.engine.config().clone();
+        let before: Vec<RequestId> = self.engine.running().collect();
+        let was_preempted = preempted(&self.engine);
+        let Some(end) = self.engine.begin_step(self.now) else { return Ok(false) };
+        prop_assert!(end > self.now);
+        let after: Vec<RequestId> = self.engine.running().collect();
+        let batch: Vec<(RequestId, u32)> = self.engine.batch().collect();
+        prop_assert!(batch.iter().map(|(_, tokens)| tokens).sum::<u32>() <= config.max_num_batched_tokens);
+        prop_assert!(batch.iter().all(|(_, tokens)| *tokens > 0));
+        prop_assert!(after.len() <= config.max_num_seqs as usize);
+        // Order of running = order of last admission: victims leave at the tail, newcomers join there.
+        let kept = before.iter().zip(&after).take_while(|(old, new)| old == new).count();
+        let victims = before.len() - kept;
+        let admitted = after.len() - kept;
+        prop_assert!(victims == 0 || admitted == 0, "an admission in a step with a preemption");
+        if victims > 0 {
+            let head: Vec<RequestId> = self.engine.waiting().take(victims).collect();
+            let tail: Vec<RequestId> = before[kept..].to_vec();
+            prop_assert_eq!(head, tail, "the victims, in order, at the head of the queue");
+            prop_assert!(preempted(&self.engine) > was_preempted);
+        }
+        self.blocks()?;
+        self.now = end;
+        for output in self.engine.finish_step(end).outputs.to_vec() {
+            let next = self.tokens.entry(output.tag).or_default();
+            prop_assert_eq!(output.position, *next);
+            *next += 1;
+            if output.finish.is_some() {
+                self.ended.insert(output.tag);
+            }
+        }
+        self.blocks()?;
+        Ok(true)
+    }
+
+    /// What holds of the blocks at any time.
+    fn blocks(&self) -> Result<(), TestCaseError> {
+        let (pool, index) = (self.engine.kv().pool(), self.engine.kv().index());
+        let free: HashSet<u32> = pool.free_queue().collect();
+        prop_assert_eq!(free.len(), pool.free() as usize, "no block twice in the free queue");
+        let mut held: HashMap<u32, u32> = HashMap::new();
+        for id in self.engine.running().chain(self.engine.waiting()) {
+            for block in self.engine.blocks_of(id).unwrap_or(&[]) {
+                *held.entry(*block).or_default() += 1;
+            }
+        }
+        for block in 1..=pool.usable() {
+            let refs = pool.refs(block);
+            prop_assert_eq!(refs, held.get(&block).copied().unwrap_or(0), "references of block {}", block);
+            prop_assert_eq!(refs > 0, !free.contains(&block), "referenced or free, never both");
+        }
+        prop_assert!(!free.contains(&0) && !held.contains_key(&0), "the null block is nobody's");
+        let mut indexed = 0;
+        for (hash, blocks) in index.entries() {
+            prop_assert!(!blocks.is_empty());
+            for block in blocks {
+                prop_assert_eq!(pool.hash(*block), Some(hash));
+                indexed += 1;
+            }
+        }
+        let hashed = (1..=pool.usable()).filter(|block| pool.hash(*block).is_some()).count();
+        prop_assert_eq!(indexed, hashed, "every hashed block is found, and no other");
+        Ok(())
+    }
+}
+
+fn preempted(engine: &Engine) -> u32 {
+    engine.waiting().map(|id| engine.life_of(id).map_or(0, |life| life.preemptions)).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_step_keeps_the_books(config in configs(), acts in acts()) {
+        let engine = Engine::new(config.clone(), 1).unwrap();
+        let mut watched = Watched { engine, now: 0, tokens: HashMap::new(), ended: HashSet::new() };
+        let mut live: Vec<(u64, RequestId, u32)> = Vec::new();
+        let mut aborted = HashSet::new();
+        for (tag, act) in (0_u64..).zip(&acts) {
+            match act {
+                Act::Submit { output, .. } => {
+                    if let Some(request) = build(tag, act) {
+                        live.push((tag, watched.engine.submit(watched.now, request).unwrap(), *output));
+                    }
+                }
+                Act::Abort { which } if !live.is_empty() => {
+                    let (tag, id, _) = live[which % live.len()];
+                    if watched.engine.abort(id) {
+                        aborted.insert(tag);
+                    }
+                }
+                Act::Abort { .. } => {}
+                Act::Wait => { watched.step()?; }
+            }
+        }
+        let mut steps = 0;
+        while watched.step()? {
+            steps += 1;
+            prop_assert!(steps < 20_000, "every request ends");
+        }
+        prop_assert!(watched.engine.is_idle());
+        for (tag, _, output) in live {
+            if !aborted.contains(&tag) {
+                prop_assert!(watched.ended.contains(&tag));
+                prop_assert_eq!(watched.tokens.get(&tag), Some(&output));
+            }
+        }
+        prop_assert_eq!(watched.engine.kv().pool().free(), watched.engine.kv().pool().usable());
+    }
+
+    #[test]
+    fn a_hit_is_whole_blocks_and_leaves_a_token_to_compute(
+        lengths in prop::collection::vec((0..3_u32, 0..60_u32, 1..40_u32), 1..20),
+    ) {
+        let mut engine = Engine::new(small(), 1).unwrap();
+        let mut now = 0;
+        for (tag, (group, shared, own)) in (0_u64..).zip(lengths) {
+            let request = build(tag, &Act::Submit { group, shared, own, output: 1 });
+            engine.submit(now, request.unwrap()).unwrap();
+            while let Some(end) = engine.begin_step(now) {
+                now = end;
+                for ended in engine.finish_step(end).finished {
+                    prop_assert!(ended.life.cached_tokens < ended.prompt_tokens);
+                    prop_assert_eq!(ended.life.cached_tokens % 4, 0);
+                    prop_assert!(ended.life.cached_tokens <= shared, "nothing is shared but the group's prefix");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Tests of the simulated engine through its public interface.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+
+mod config;
+mod determinism;
+mod invariants;
+mod metrics;
+mod play;
+mod preemption;
+mod prefix;
+mod scheduling;
+mod simulate;
+mod timing;
