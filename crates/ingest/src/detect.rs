@@ -143,7 +143,7 @@ fn of_outline(outline: &Outline) -> Format {
     }
 }
 
-/// Whether the start of a file is that of a metrics page: it states a type, and nearly all lines can be read.
+/// Whether the start of a file is that of a metrics page: it states a type, and most lines can be read.
 fn is_page(start: &[u8]) -> bool {
     let whole = start.iter().rposition(|b| *b == b'\n').map_or(start, |end| &start[..end]);
     let states_type =
@@ -152,5 +152,5 @@ fn is_page(start: &[u8]) -> bool {
         return false;
     }
     let page = prometheus::parse(whole);
-    !page.samples.is_empty() && page.unread_total * 10 <= page.samples.len() as u64
+    !page.samples.is_empty() && page.unread_total * 2 <= page.samples.len() as u64
 }

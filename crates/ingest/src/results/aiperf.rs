@@ -85,7 +85,14 @@ impl Record {
     /// A duration, seconds.
     fn seconds(&self, name: &str) -> Option<f64> {
         let figure = self.metrics.get(name)?;
-        Some(figure.value.as_f64()? * scale(&figure.unit)?)
+        Some(figure.value.as_f64()? / a_second(&figure.unit)?)
+    }
+
+    /// The gaps between chunks, seconds; none where the request was not streamed, `None` if one of them is no duration.
+    fn gaps(&self) -> Option<Vec<f64>> {
+        let Some(figure) = self.metrics.get("inter_chunk_latency") else { return Some(Vec::new()) };
+        let a_second = a_second(&figure.unit)?;
+        figure.value.as_array()?.iter().map(|gap| Some(gap.as_f64()? / a_second)).collect()
     }
 
     fn tokens(&self, names: [&str; 2]) -> Option<u32> {
@@ -94,13 +101,13 @@ impl Record {
     }
 }
 
-/// Seconds a unit of time.
-fn scale(unit: &str) -> Option<f64> {
+/// How many of a unit of time make a second.
+fn a_second(unit: &str) -> Option<f64> {
     match unit {
         "s" | "sec" | "seconds" => Some(1.0),
-        "ms" | "milliseconds" => Some(1e-3),
-        "us" | "µs" | "microseconds" => Some(1e-6),
-        "ns" | "nanoseconds" => Some(1e-9),
+        "ms" | "milliseconds" => Some(1e3),
+        "us" | "µs" | "microseconds" => Some(1e6),
+        "ns" | "nanoseconds" => Some(1e9),
         _ => None,
     }
 }
@@ -177,14 +184,7 @@ fn request(record: &Record, start: i64, row: usize, at: &At<'_>, events: &mut Ve
     request.output_tokens = record.tokens(["usage_completion_tokens", "output_sequence_length"]);
     request.session = times.session_num.and_then(|n| u32::try_from(n).ok());
     if let Some(ttft) = record.seconds("time_to_first_token") {
-        let gaps = record.metrics.get("inter_chunk_latency");
-        let scale = gaps.and_then(|figure| scale(&figure.unit));
-        let gaps: Vec<f64> = gaps
-            .and_then(|figure| figure.value.as_array())
-            .into_iter()
-            .flatten()
-            .filter_map(|gap| Some(gap.as_f64()? * scale?))
-            .collect();
+        let gaps = record.gaps().ok_or_else(|| at.error(format!("a gap of request {row} is no duration")))?;
         request.first_token = request.sent.plus_ns(at.nanoseconds("time_to_first_token", row, ttft)?);
         let last = if gaps.is_empty() && request.output_tokens != Some(1) {
             record.seconds("request_latency").unwrap_or(ttft)
@@ -202,6 +202,10 @@ fn request(record: &Record, start: i64, row: usize, at: &At<'_>, events: &mut Ve
         };
         let code = failure.code.map_or_else(String::new, |code| format!("http {code}: "));
         request.error = Some(format!("{code}{}", failure::message(message)));
+    }
+    if record.error.is_none() && record.metrics.is_empty() {
+        request.fate = Fate::Failed;
+        request.error = Some("neither metrics nor an error".into());
     }
     if times.was_cancelled {
         request.fate = Fate::Cancelled;
@@ -293,7 +297,7 @@ fn figures(about: &Value) -> Vec<Reported> {
     ];
     for (name, metric) in latencies {
         let Some(Value::Object(stats)) = about.get(name) else { continue };
-        let Some(scale) = stats.get("unit").and_then(Value::as_str).and_then(scale) else { continue };
+        let Some(scale) = stats.get("unit").and_then(Value::as_str).and_then(a_second) else { continue };
         let n = stats.get("count").and_then(Value::as_u64);
         for (stat, value) in stats {
             let stat = match stat.as_str() {
@@ -306,7 +310,7 @@ fn figures(about: &Value) -> Vec<Reported> {
                     None => continue,
                 },
             };
-            figures.add_from_sent(metric, stat, value.as_f64().map(|value| value * scale), n);
+            figures.add_from_sent(metric, stat, value.as_f64().map(|value| value / scale), n);
         }
     }
     let n = completed.map(|n| n as u64);

@@ -43,5 +43,6 @@ pub(super) fn quantile(name: &str) -> Option<Stat> {
         return Some(Stat::Quantile(0.5));
     }
     let percent: f64 = name.strip_prefix('p')?.parse().ok()?;
-    (percent > 0.0 && percent < 100.0).then_some(Stat::Quantile(percent / 100.0))
+    // Rounded to nine digits, so that `p99.9` is 0.999 itself and equal quantiles of two files are equal.
+    (percent > 0.0 && percent < 100.0).then_some(Stat::Quantile((percent * 1e7).round() / 1e9))
 }

@@ -237,18 +237,18 @@ fn figures(metrics: &Value) -> (Vec<Reported>, Vec<String>) {
     if completed.is_some_and(|n| n > 0.0) {
         let mut add = |name: &str, scale: f64, metric: Metric| {
             for (stat, value, n) in stats(metrics.pointer(&format!("/{name}/successful"))) {
-                figures.add_from_sent(metric, stat, Some(value * scale), n);
+                figures.add_from_sent(metric, stat, Some(value / scale), n);
             }
         };
-        add("time_to_first_token_ms", 1e-3, Metric::Ttft);
+        add("time_to_first_token_ms", 1e3, Metric::Ttft);
         add("request_latency", 1.0, Metric::E2e);
-        let mean = number("/inter_token_latency_ms/successful/mean").map(|ms| ms * 1e-3);
+        let mean = number("/inter_token_latency_ms/successful/mean").map(|ms| ms / 1e3);
         let tokens = number("/inter_token_latency_ms/successful/count").map(|n| n as u64);
         figures.add(Metric::Itl, Stat::Mean, mean, tokens);
         if number("/output_token_count/successful/std_dev") == Some(0.0) {
             let n = completed.map(|n| n as u64);
             for (stat, value, _) in stats(metrics.pointer("/inter_token_latency_ms/successful")) {
-                figures.add(Metric::Tpot, stat, Some(value * 1e-3), n);
+                figures.add(Metric::Tpot, stat, Some(value / 1e3), n);
             }
         } else if mean.is_some() {
             warnings.push("outputs differ in length, and guidellm weights its ITL by tokens: no TPOT quantiles".into());

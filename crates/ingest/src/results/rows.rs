@@ -131,7 +131,7 @@ impl At<'_> {
         };
         push(at)?;
         for gap in gaps {
-            if !(*gap >= 0.0) {
+            if gap.is_nan() || *gap < 0.0 {
                 return Err(self.error(format!("a gap of request {row} is {gap} s, which is no duration")));
             }
             at += gap;

@@ -77,7 +77,7 @@ fn figures(line: &Line) -> Vec<Reported> {
                     None => continue,
                 },
             };
-            let value = Some(value * 1e-3);
+            let value = Some(value / 1e3);
             match metric {
                 "ttft" => figures.add_from_sent(Metric::Ttft, stat, value, n),
                 "e2e_latency" => figures.add_from_sent(Metric::E2e, stat, value, n),

@@ -172,8 +172,8 @@ fn recording(result: &Outcome, at: &At<'_>) -> Result<Recording, Error> {
     let first = starts.iter().copied().fold(f64::INFINITY, f64::min);
     let mut events = Vec::new();
     let mut requests = Vec::with_capacity(inputs.len());
-    for row in 0..inputs.len() {
-        let sent = Moment::at(at.nanoseconds("start_times", row, starts[row] - first)?);
+    for (row, start) in starts.iter().enumerate() {
+        let sent = Moment::at(at.nanoseconds("start_times", row, start - first)?);
         requests.push(request(result, at, row, sent, &mut events)?);
     }
     let mut info = info(result, Detail::Events, Vec::new());
@@ -289,7 +289,7 @@ fn summary(result: &Outcome) -> Vec<Reported> {
                     None => continue,
                 },
             };
-            let value = Some(value * 1e-3);
+            let value = Some(value / 1e3);
             match metric {
                 "ttft" => figures.add_from_sent(Metric::Ttft, stat, value, n),
                 "e2el" => figures.add_from_sent(Metric::E2e, stat, value, n),

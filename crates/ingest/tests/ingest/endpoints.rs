@@ -76,7 +76,8 @@ fn sglang_and_the_text_form_of_vllm_are_read_and_secrets_hidden() {
     assert!(!format!("{all:?}").contains("verysecret"));
 
     let mut all = Fingerprint::default();
-    let text = br#"{"vllm_config":"model='m', max_seq_len=8192, tensor_parallel_size=4, kv_cache_dtype=fp8, x=X(a=1)"}"#;
+    let text =
+        br#"{"vllm_config":"model='m', max_seq_len=8192, tensor_parallel_size=4, kv_cache_dtype=fp8, x=X(a=1)"}"#;
     assert!(from_server_info(text, "/server_info", &mut all));
     assert_eq!(all.get(field::MAX_MODEL_LEN), Some("8192"));
     assert_eq!(all.get("tensor_parallel_size"), Some("4"));

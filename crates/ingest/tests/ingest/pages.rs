@@ -132,9 +132,8 @@ fn pages_become_series_in_time_order_with_their_meaning() {
 }
 
 fn labels() -> impl Strategy<Value = Vec<(String, String)>> {
-    prop::collection::btree_map("[a-z_][a-z0-9_]{0,6}", "(?s).{0,12}", 0..4).prop_map(|map| {
-        map.into_iter().filter(|(name, _)| name != "le" && name != "quantile").collect()
-    })
+    prop::collection::btree_map("[a-z_][a-z0-9_]{0,6}", "(?s).{0,12}", 0..4)
+        .prop_map(|map| map.into_iter().filter(|(name, _)| name != "le" && name != "quantile").collect())
 }
 
 proptest! {

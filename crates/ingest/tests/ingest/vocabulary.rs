@@ -63,7 +63,8 @@ fn a_routers_copy_of_an_engines_name_is_not_the_engine() {
 
 #[test]
 fn a_page_without_types_gets_kind_and_part_from_the_table() {
-    let found = series("vllm:e2e_request_latency_seconds_sum 3\nvllm:num_requests_waiting 1\nvllm:prompt_tokens_total 9\n");
+    let found =
+        series("vllm:e2e_request_latency_seconds_sum 3\nvllm:num_requests_waiting 1\nvllm:prompt_tokens_total 9\n");
     let facts: Vec<_> = found.iter().map(|s| (s.part, s.kind)).collect();
     assert_eq!(
         facts,

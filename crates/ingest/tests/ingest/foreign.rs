@@ -1,0 +1,225 @@
+//! What each tool's result becomes.
+
+use crate::fixture::{self, file};
+use firstcheck_ingest::{read_recordings, read_runs};
+use firstcheck_model::{
+    metric::{Metric, Stat},
+    moment::Moment,
+    recording::Recording,
+    request::Fate,
+    run::{Arrivals, Detail, Origin, RunState},
+};
+
+fn read(content: &str) -> Vec<Recording> {
+    let (_dir, path) = file("result", content);
+    read_recordings(&path).unwrap()
+}
+
+fn reported(run: &Recording, metric: Metric, stat: Stat) -> Option<(f64, Option<u64>)> {
+    let figure = run.info.reported.iter().find(|f| f.metric == metric && f.stat == stat)?;
+    Some((figure.value, figure.n))
+}
+
+fn close(value: Option<f64>, expected: f64) {
+    let value = value.unwrap();
+    assert!((value - expected).abs() < 1e-9, "{value} is not {expected}");
+}
+
+#[test]
+fn vllm_rows_have_starts_events_and_failures() {
+    let runs = read(fixture::VLLM);
+    let [run] = &runs[..] else { panic!("one run") };
+    assert_eq!(run.info.detail, Detail::Events);
+    assert_eq!(run.info.origin, Origin::Imported { tool: "vllm bench serve".into() });
+    assert_eq!(run.info.workload.arrivals, Arrivals::Open { rate: 2.0, cv: Some(0.5) });
+    assert_eq!(run.info.fingerprint.get("model"), Some("toy"));
+    assert!(run.info.client.is_none() && run.info.reported.is_empty());
+    let [first, second, refused] = &run.requests.0[..] else { panic!("three rows") };
+    assert_eq!((first.intended, first.sent, second.sent), (Moment::NEVER, Moment::at(0), Moment::at(500_000_000)));
+    close(first.ttft().map(|s| s.0), 0.1);
+    close(second.e2e().map(|s| s.0), 0.24);
+    close(second.tpot().map(|s| s.0), 0.04 / 3.0);
+    assert_eq!((second.prompt_tokens, second.output_tokens), (Some(20), Some(4)));
+    assert_eq!((refused.fate, refused.error.as_deref()), (Fate::Rejected, Some("TooManyRequests: Too Many Requests")));
+    assert_eq!((refused.first_token, refused.output_tokens), (Moment::NEVER, None));
+    let events: Vec<(u32, i64)> = run.events.iter().map(|e| (e.request, e.since_sent_ns / 1_000_000)).collect();
+    assert_eq!(events, [(0, 100), (0, 150), (1, 200), (1, 210), (1, 240)]);
+    assert_eq!(run.info.window.unwrap().end, Moment::at(4_000_000_000));
+    assert!(run.info.warnings.is_empty(), "{:?}", run.info.warnings);
+}
+
+#[test]
+fn events_of_several_tokens_give_zero_gaps_for_the_rest() {
+    let (_dir, path) = file("result", fixture::VLLM);
+    let streams = read_runs(&path).unwrap().remove(0).streams.unwrap();
+    assert_eq!((streams.event_gaps.count(), streams.itl.count()), (3, 4), "four tokens in three events");
+    assert_eq!(streams.longest_gap[1].map(|s| (s.0 * 1e3).round()), Some(30.0));
+}
+
+#[test]
+fn vllm_trace_identity_changes_with_what_was_offered_and_only_with_that() {
+    let hash = |content: &str| read(content)[0].info.workload.trace_hash.clone().unwrap();
+    let base = hash(fixture::VLLM);
+    assert!(base.starts_with("lengths:"));
+    assert_eq!(base, hash(&fixture::VLLM.replace("[0.1, 0.2, 0.0]", "[0.3, 0.2, 0.0]")));
+    assert_ne!(base, hash(&fixture::VLLM.replace("[10, 20, 30]", "[20, 10, 30]")));
+    assert_ne!(base, hash(&fixture::VLLM.replace("\"request_rate\": 2.0", "\"request_rate\": 3.0")));
+}
+
+#[test]
+fn vllm_without_rows_reports_its_summary() {
+    let runs = read(fixture::VLLM_SUMMARY);
+    let run = &runs[0];
+    assert_eq!(run.info.detail, Detail::Summary);
+    assert!(run.requests.is_empty() && run.info.workload.trace_hash.is_none());
+    assert_eq!(run.info.workload.arrivals, Arrivals::Closed { concurrency: 2 });
+    assert_eq!(reported(run, Metric::Ttft, Stat::Mean), Some((0.02, Some(3))));
+    assert_eq!(reported(run, Metric::TtftFromSent, Stat::Quantile(0.999)), Some((0.031, Some(3))));
+    assert_eq!(reported(run, Metric::EventGap, Stat::Mean), Some((0.01, None)), "between chunks, not tokens");
+    assert_eq!(reported(run, Metric::Itl, Stat::Mean), None);
+    assert_eq!(reported(run, Metric::FailedShare, Stat::Total), Some((0.25, Some(4))));
+    let medians = run.info.reported.iter().filter(|f| f.metric == Metric::Ttft && f.stat == Stat::Quantile(0.5));
+    assert_eq!(medians.count(), 1);
+}
+
+#[test]
+fn vllm_that_completed_nothing_has_no_latency_of_zero() {
+    let none = r#"{"num_prompts":8,"request_rate":"inf","duration":0.1,"completed":0,"failed":8,"request_throughput":0.0,
+        "output_throughput":0.0,"mean_ttft_ms":0.0,"p99_ttft_ms":0.0,"mean_itl_ms":0.0}"#;
+    let runs = read(none);
+    assert_eq!(reported(&runs[0], Metric::Ttft, Stat::Mean), None);
+    assert_eq!(reported(&runs[0], Metric::FailedShare, Stat::Total), Some((1.0, Some(8))));
+    assert_eq!(reported(&runs[0], Metric::RequestThroughput, Stat::Total), Some((0.0, Some(0))));
+}
+
+#[test]
+fn vllm_rows_without_starts_are_not_placed_in_time() {
+    let runs = read(&fixture::VLLM.replace("\"start_times\"", "\"something_else\""));
+    assert_eq!(runs[0].info.detail, Detail::Summary);
+    assert!(runs[0].info.warnings.iter().any(|w| w.contains("start_times")));
+    assert_eq!(reported(&runs[0], Metric::Ttft, Stat::Mean), Some((0.15, Some(2))));
+}
+
+#[test]
+fn a_count_that_the_rows_contradict_is_said() {
+    let runs = read(&fixture::VLLM.replace("\"completed\": 2", "\"completed\": 3"));
+    assert!(runs[0].info.warnings.iter().any(|w| w.contains("counts 3 completed")), "{:?}", runs[0].info.warnings);
+}
+
+#[test]
+fn several_results_of_a_file_are_several_runs_with_names_of_their_own() {
+    let (_dir, path) = file("result", &format!("{}\n{}", fixture::VLLM, fixture::VLLM_SUMMARY));
+    let runs = read_runs(&path).unwrap();
+    let labels: Vec<bool> = runs.iter().enumerate().map(|(n, r)| r.label.ends_with(&format!("#{}", n + 1))).collect();
+    assert_eq!(labels, [true, true]);
+    assert_ne!(runs[0].info.id, runs[1].info.id);
+    assert_eq!(read(&format!("[{},{}]", fixture::VLLM, fixture::VLLM_SUMMARY)).len(), 2);
+}
+
+#[test]
+fn sglang_lines_are_summaries_and_its_own_protocol_counts_tokens() {
+    let runs = read(fixture::SGLANG);
+    let [native, other] = &runs[..] else { panic!("two runs") };
+    assert_eq!((&native.info.detail, &other.info.detail), (&Detail::Summary, &Detail::Summary));
+    assert_eq!(native.info.workload.arrivals, Arrivals::Closed { concurrency: 8 });
+    assert_eq!(other.info.workload.arrivals, Arrivals::Open { rate: 4.0, cv: Some(1.0) });
+    assert_eq!(reported(native, Metric::Itl, Stat::Quantile(0.95)), Some((0.012, None)));
+    assert_eq!(reported(other, Metric::EventGap, Stat::Mean), Some((0.011, None)));
+    assert_eq!(reported(native, Metric::E2e, Stat::Quantile(0.99)), Some((0.5, Some(5))));
+    assert_eq!(reported(native, Metric::Tpot, Stat::Mean), None, "NaN is missing");
+}
+
+#[test]
+fn aiperf_rows_come_in_the_order_of_their_credits() {
+    let runs = read(fixture::AIPERF);
+    let [run] = &runs[..] else { panic!("one run") };
+    assert_eq!(run.info.detail, Detail::Events);
+    assert_eq!(run.info.clock.started_unix_ns, Some(1_000_000_000_000_000));
+    let [first, second, refused] = &run.requests.0[..] else { panic!("three rows") };
+    assert_eq!((first.intended, first.sent), (Moment::at(0), Moment::at(2_000_000)));
+    close(first.ttft().map(|s| s.0), 0.022);
+    close(first.ttft_from_sent().map(|s| s.0), 0.020);
+    close(second.ttft_from_sent().map(|s| s.0), 0.040);
+    assert_eq!(second.last_token.ns_since(second.sent), Some(190_000_000));
+    assert_eq!((refused.fate, refused.error.as_deref()), (Fate::Rejected, Some("http 429: slow down")));
+    assert_eq!(run.events.iter().filter(|e| e.request == 1).count(), 3);
+}
+
+#[test]
+fn aiperf_rows_that_say_nothing_failed_and_a_missing_gap_is_no_gap_of_zero() {
+    let silent =
+        fixture::AIPERF.replace(r#""metrics":{},"#, "").replace(r#""error":{"code":429"#, r#""x":{"code":429"#);
+    assert_eq!(read(&silent)[0].requests[2].fate, Fate::Failed);
+    let (_dir, path) = file("result", &fixture::AIPERF.replace("[50.0,100.0]", "[50.0,null]"));
+    assert!(read_recordings(&path).unwrap_err().to_string().contains("a gap of request 1"));
+}
+
+#[test]
+fn a_broken_line_of_aiperf_is_counted_and_named() {
+    let broken = format!("{}{{\"metadata\":{{\"request_start_ns\":\n", fixture::AIPERF);
+    let (_dir, path) = file("result", &broken);
+    let gathered = firstcheck_ingest::gather(&[path]);
+    assert_eq!((gathered.runs.len(), gathered.runs[0].requests.len()), (1, 3));
+    assert_eq!(gathered.unread[0].line, Some(4));
+    assert!(gathered.runs[0].info.warnings.iter().any(|w| w.starts_with("1 lines unread")));
+}
+
+#[test]
+fn aiperf_warm_up_lies_outside_the_window() {
+    let with_warm_up =
+        fixture::AIPERF.replacen("\"profiling\"", "\"warmup\"", 2).replacen("\"warmup\"", "\"profiling\"", 1);
+    let runs = read(&with_warm_up);
+    let inside: Vec<usize> = runs[0].requests.in_window(runs[0].info.window).map(|(row, _)| row).collect();
+    assert_eq!(inside, [1, 2]);
+}
+
+#[test]
+fn aiperf_summary_alone_reports_with_the_right_names() {
+    let runs = read(fixture::AIPERF_SUMMARY);
+    let run = &runs[0];
+    assert_eq!(run.info.tool, "aiperf 9.9");
+    assert_eq!(run.info.workload.arrivals, Arrivals::Closed { concurrency: 2 });
+    assert_eq!(
+        reported(run, Metric::Tpot, Stat::Mean),
+        Some((0.475, Some(2))),
+        "its inter_token_latency is one a request"
+    );
+    assert_eq!(reported(run, Metric::EventGap, Stat::Mean).unwrap().1, Some(3));
+    assert_eq!(reported(run, Metric::FailedShare, Stat::Total), Some((0.0, Some(2))));
+    let cancelled = read(&fixture::AIPERF_SUMMARY.replace("\"was_cancelled\":false", "\"was_cancelled\":true"));
+    assert!(matches!(cancelled[0].info.state, RunState::Interrupted { .. }));
+}
+
+#[test]
+fn guidellm_gives_a_sample_and_a_summary() {
+    let runs = read(fixture::GUIDELLM);
+    let [sample, failed] = &runs[..] else { panic!("two runs") };
+    assert_eq!(sample.info.detail, Detail::Sample { of: Some(2) });
+    assert_eq!(sample.info.workload.arrivals, Arrivals::Open { rate: 2.5, cv: Some(1.0) });
+    assert_eq!((sample.info.seed, sample.info.tool.as_str()), (Some(7), "guidellm 0.9"));
+    let row = &sample.requests[0];
+    assert!((row.ttft().unwrap().0 - 0.055).abs() < 1e-6 && (row.ttft_from_sent().unwrap().0 - 0.05).abs() < 1e-6);
+    assert_eq!(sample.requests.in_window(sample.info.window).count(), 1);
+    assert_eq!(reported(sample, Metric::TtftFromSent, Stat::Quantile(0.01)), Some((0.04, Some(2))));
+    assert_eq!(reported(sample, Metric::TtftFromSent, Stat::Quantile(0.999)), Some((0.061, Some(2))));
+    assert_eq!(reported(sample, Metric::Itl, Stat::Mean), Some((0.01, Some(18))));
+    assert_eq!(reported(sample, Metric::Tpot, Stat::Quantile(0.5)), None, "weighted by tokens, lengths differ");
+    assert!(sample.info.warnings.iter().any(|w| w.contains("slow client")));
+    assert_eq!(failed.info.detail, Detail::Summary);
+    assert_eq!(failed.info.workload.arrivals, Arrivals::Closed { concurrency: 3 });
+    assert_eq!(reported(failed, Metric::FailedShare, Stat::Total), Some((1.0, Some(4))));
+}
+
+#[test]
+fn inference_perf_reports_seconds_and_its_lateness_against_a_plan() {
+    let stage = &read(fixture::INFERENCE_PERF_STAGE)[0];
+    assert_eq!(stage.info.workload.arrivals, Arrivals::Open { rate: 3.0, cv: None });
+    assert_eq!(reported(stage, Metric::Ttft, Stat::Quantile(0.95)), Some((0.2, Some(8))));
+    assert_eq!(reported(stage, Metric::E2e, Stat::Quantile(0.999)), Some((2.0, Some(8))));
+    assert_eq!(reported(stage, Metric::Tpot, Stat::Quantile(0.5)), Some((0.01, Some(8))));
+    assert_eq!(reported(stage, Metric::SendLag, Stat::Quantile(0.99)), Some((0.01, Some(9))));
+    assert_eq!(reported(stage, Metric::FailedShare, Stat::Total), Some((1.0 / 9.0, Some(9))));
+    let whole = &read(fixture::INFERENCE_PERF_WHOLE)[0];
+    assert_eq!(whole.info.workload.arrivals, Arrivals::Unknown);
+    assert_eq!(reported(whole, Metric::SendLag, Stat::Mean), None, "without a known plan its delay says nothing");
+}
