@@ -9,7 +9,7 @@ use super::{
     paired::{self, Judged},
     plan::{Key, plan},
     policy::Policy,
-    reading::{Cell, Reading},
+    reading::{Basis, Cell, Reading},
     replicates::{self, Replicates},
     rows, sides, tail,
 };
@@ -105,31 +105,25 @@ impl Comparison {
 
     fn by_pairs(&self, report: &mut Report) {
         let pairs: Vec<&Pair> = self.pairs.iter().collect();
-        let refusals: BTreeSet<&String> = pairs.iter().flat_map(|pair| &pair.comparable.refusals).collect();
         let fresh = fresh_traces(&pairs);
         let setting = paired::Setting {
             alpha: if fresh { self.policy.alpha_fresh_traces } else { self.policy.alpha },
             queue_cannot_pass: queue_cannot_pass(&pairs, &self.policy),
         };
         if fresh {
-            report.notes.push(format!("pairs replay different traces: one-sided error {} is used", setting.alpha));
+            report.notes.push(format!(
+                "that all pairs replay one trace is not so, or cannot be told: one-sided error {} is used",
+                setting.alpha
+            ));
         }
         let mut judged: Vec<Judged> =
             (0..self.keys.len()).map(|at| paired::effect(self.keys[at], at, &pairs, &setting, &self.policy)).collect();
         report.notes.extend(gate::fail_together(&mut judged, &pairs, &setting, &self.policy));
-        let judged: Vec<(Key, Judged)> = self
-            .keys
-            .iter()
-            .copied()
-            .zip(judged)
-            .filter(|(_, j)| j.row.base.is_some() || j.row.candidate.is_some())
-            .collect();
-        if refusals.is_empty() {
-            (report.verdict, report.why) = gate::verdict(&judged, pairs.len(), &self.policy);
-        } else {
-            refuse(report, refusals);
-        }
+        let there = |(_, j): &(Key, Judged)| j.row.base.is_some() || j.row.candidate.is_some();
+        let judged: Vec<(Key, Judged)> = self.keys.iter().copied().zip(judged).filter(there).collect();
+        (report.verdict, report.why) = gate::verdict(&judged, pairs.len(), &self.policy);
         report.metrics = judged.into_iter().map(|(_, j)| j.row).collect();
+        rows::drop_repeats(&mut report.metrics);
         self.finish_rows(report, &pairs);
         let tails = tail::rows(&pairs, &setting);
         let tpot = self.keys.iter().position(|k| *k == Key { metric: Metric::Tpot, stat: Stat::Quantile(0.5) });
@@ -143,6 +137,7 @@ impl Comparison {
         }
         let splits: Vec<_> = pairs.iter().map(|pair| &pair.splits[..]).collect();
         report.stages = attribute::rows(&splits, 1.0 - 2.0 * setting.alpha);
+        refuse(report, pairs.iter().map(|pair| &pair.comparable));
     }
 
     fn by_one_pair(&self, pair: &Pair, report: &mut Report) {
@@ -155,6 +150,7 @@ impl Comparison {
         self.exploratory(&runs, report);
         self.finish_rows(report, &[pair]);
         report.stages = attribute::rows(&[&pair.splits[..]], 1.0 - 2.0 * self.policy.alpha);
+        refuse(report, std::iter::once(&pair.comparable));
     }
 
     fn by_replicates(&self, report: &mut Report) {
@@ -172,20 +168,16 @@ impl Comparison {
             pair: None,
         };
         self.exploratory(&runs, report);
-        rows::drop_repeats(&mut report.metrics);
+        refuse(report, comparable.iter());
     }
 
     fn exploratory(&self, runs: &Replicates, report: &mut Report) {
         report.metrics = replicates::rows(runs, &self.keys, &self.policy);
-        let refusals: BTreeSet<&String> = runs.comparable.iter().flat_map(|c| &c.refusals).collect();
-        if refusals.is_empty() {
-            (report.verdict, report.why) = replicates::verdict(&report.metrics, runs);
-        } else {
-            refuse(report, refusals);
-        }
+        rows::drop_repeats(&mut report.metrics);
+        (report.verdict, report.why) = replicates::verdict(&report.metrics, runs);
     }
 
-    /// Says on the means over which requests they are, and drops what repeats another row.
+    /// Says on the means over which requests they are.
     fn finish_rows(&self, report: &mut Report, pairs: &[&Pair]) {
         let least = pairs.iter().filter_map(|pair| pair.complete_on_both).min_by(f64::total_cmp);
         if let Some(share) = least.filter(|share| *share < 1.0) {
@@ -193,7 +185,25 @@ impl Comparison {
                 rows::annotate(row, format!("over the requests complete on both sides ({:.1} %)", share * 100.0));
             }
         }
-        rows::drop_repeats(&mut report.metrics);
+        report.notes.extend(self.engine_counts(pairs));
+    }
+
+    /// The engine's means are over the requests that it finished around the window, warm-up included where a page was
+    /// scraped before it: said where they are not the client's.
+    fn engine_counts(&self, pairs: &[&Pair]) -> Option<String> {
+        let at = self.keys.iter().position(|key| key.metric == Metric::QueueTime)?;
+        let mut counts = pairs.iter().flat_map(|pair| pair.sides()).filter_map(|side| {
+            let engine = side.cells[at].n.filter(|_| side.cells[at].basis == Basis::Taken)?;
+            let client = side.offered.checked_sub(side.unanswered)?;
+            (engine as f64 - client as f64)
+                .abs()
+                .gt(&(self.policy.mix_tolerance * client as f64))
+                .then_some((engine, client))
+        });
+        let (engine, client) = counts.next()?;
+        Some(format!(
+            "the engine's stage means are over {engine} requests of its own count, the client's over {client}"
+        ))
     }
 }
 
@@ -235,10 +245,15 @@ pub fn describe(run: &RunEvidence, policy: &Policy) -> Report {
     report
 }
 
-/// Nothing may be compared: values are shown, no claim stands.
-fn refuse(report: &mut Report, refusals: BTreeSet<&String>) {
+/// Where something forbids the comparison, values are shown and no claim stands.
+fn refuse<'a>(report: &mut Report, comparable: impl Iterator<Item = &'a Comparability>) {
+    let refusals: BTreeSet<&String> = comparable.flat_map(|c| &c.refusals).collect();
+    if refusals.is_empty() {
+        return;
+    }
     report.verdict = Verdict::NotComparable;
     report.why = refusals.into_iter().cloned().collect();
+    report.stages.clear();
     for row in &mut report.metrics {
         withdraw(row, Claim::NotComparable);
     }
@@ -259,9 +274,10 @@ fn settle_invalid(report: &mut Report) {
     }
 }
 
+/// The values stay, what was concluded from them goes.
 fn withdraw(row: &mut MetricRow, claim: Claim) {
     row.claim = claim;
-    (row.interval, row.confidence) = (None, None);
+    (row.interval, row.confidence, row.mde, row.note) = (None, None, None, None);
 }
 
 fn notes_on_caches(base: &[&Reading], candidate: &[&Reading], report: &mut Report) {

@@ -48,6 +48,48 @@ fn pairs_of_one_deployment_do_not_alarm() {
     assert_eq!(failed, 0);
 }
 
+/// At its margin exactly, a family of three correlated metrics fails at most as often as the gate's error allows.
+#[test]
+fn the_family_keeps_its_error_at_the_margin() {
+    let gate = |metric| Gate { metric, quantile: Some(0.5), margin: 0.05, required: true };
+    let gates = [Metric::Ttft, Metric::Tpot, Metric::E2e].map(gate).to_vec();
+    let policy = Policy { gates, ..Policy::default() };
+    // No queue at this load, so that every latency is exactly 5 % longer.
+    let spec = Spec { requests: 20, tokens: 3, load: 0.001, run_sd: 0.02, ..Spec::default() };
+    let (mut failed, runs) = (0, 200);
+    for seed in 0..runs {
+        let (base, candidate) = pairs(8, &spec, 1_000 + seed, |s| Spec { slow: 1.05, ..s });
+        failed += u32::from(compare(&base, &candidate, &policy).verdict == Verdict::Fail);
+    }
+    let rate = f64::from(failed) / runs as f64;
+    // 5 % and three standard errors either way: it neither alarms too often nor never.
+    assert!((0.004..0.096).contains(&rate), "{rate}");
+}
+
+#[test]
+fn refused_pairs_claim_nothing() {
+    let (base, mut candidate) = pairs(8, &Spec::default(), 1, |s| Spec { slow: 2.0, ..s });
+    candidate[3].info.workload.streaming = Some(false);
+    let report = compare(&base, &candidate, &Policy::default());
+    assert_eq!((report.verdict, exit_code(&report, None)), (Verdict::NotComparable, 3));
+    assert!(report.metrics.iter().all(|row| row.claim == Claim::NotComparable || row.stat == "tail_asymmetry"));
+}
+
+#[test]
+fn swapped_sides_give_the_inverse_ratio() {
+    let (base, candidate) = pairs(8, &Spec::default(), 30, |s| Spec { slow: 1.3, ..s });
+    let there = compare(&base, &candidate, &Policy::default());
+    let back = compare(&candidate, &base, &Policy::default());
+    let mut seen = 0;
+    for row in there.metrics.iter().filter(|row| row.interval.is_some() && row.metric != Metric::GoodShare) {
+        let other = back.metric(row.metric, &row.stat).unwrap();
+        let product = row.ratio.unwrap().finite().unwrap() * other.ratio.unwrap().finite().unwrap();
+        assert!((product - 1.0).abs() < 1e-9, "{} {}", row.metric, row.stat);
+        seen += 1;
+    }
+    assert!(seen > 12, "{seen}");
+}
+
 #[test]
 fn fewer_pairs_than_the_policy_asks_cannot_pass() {
     let (base, candidate) = pairs(6, &Spec::default(), 3, |s| s);
@@ -87,7 +129,7 @@ fn pairs_with_a_trace_each_are_held_to_a_smaller_error() {
     };
     let report = compare(&side(0), &side(1), &Policy::default());
     assert_eq!(report.metric(Metric::Tpot, "p50").unwrap().confidence, Some(0.95));
-    assert!(report.notes.iter().any(|n| n.contains("one-sided error 0.025")), "{:?}", report.notes);
+    assert!(report.notes.iter().any(|n| n.contains("one-sided error 0.025 is used")), "{:?}", report.notes);
 }
 
 #[test]

@@ -158,7 +158,7 @@ pub fn summary(id: &str, reported: Vec<Reported>) -> RunEvidence {
 
 /// The run at its place in an experiment.
 pub fn placed(mut run: RunEvidence, role: Role, pair: u32) -> RunEvidence {
-    let first = pair % 2 == 0;
+    let first = pair.is_multiple_of(2);
     let order = u8::from(first == (role == Role::Candidate));
     run.info.place = Some(PairPlace { experiment: "x".into(), pair, role, order, device: None });
     run
