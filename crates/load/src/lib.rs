@@ -1,4 +1,26 @@
 //! Offers a workload and records every event of every stream.
 
+mod clock;
+mod error;
+mod event_loop;
+mod exchange;
+mod failure;
+mod observer;
+mod options;
+mod progress;
 pub mod protocol;
+mod record;
+mod run;
+mod schedule;
+mod shard;
+pub mod steady;
+mod stop;
+mod watch_self;
 pub mod wire;
+
+pub use error::Error;
+pub use options::{Api, Key, KeyError, Limits, Options, Scrape, Target, Thresholds};
+pub use progress::{Control, Phase, Progress};
+pub use run::{Cost, Finished, run};
+pub use schedule::plan::PlanError;
+pub use stop::Stop;

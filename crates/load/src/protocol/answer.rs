@@ -33,9 +33,9 @@ impl AnswerError {
     /// A short stable name to count this failure by.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::InvalidUtf8 => "invalid-utf8",
-            Self::InvalidJson { .. } => "invalid-json",
-            Self::Server { .. } => "server-error",
+            Self::InvalidUtf8 => "invalid utf-8",
+            Self::InvalidJson { .. } => "invalid json",
+            Self::Server { .. } => "server error",
         }
     }
 }

@@ -2,5 +2,6 @@
 
 pub mod answer;
 mod chunk;
+pub mod request;
 
 pub use chunk::{PromptDetails, Usage};

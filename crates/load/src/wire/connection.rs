@@ -1,10 +1,10 @@
 //! One connection: opened, reused, written to, and read in one system call a read.
 
 use super::{
-    endpoint::Endpoint,
     stamp,
     tls::{Session, TlsError},
 };
+use firstcheck_observe::Address;
 use rustls::ClientConfig;
 use std::{
     io::{self, Write},
@@ -55,9 +55,9 @@ impl ConnectionError {
     /// A short stable name to count this failure by.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Refused => "connection-refused",
+            Self::Refused => "connection refused",
             Self::Unresolved { .. } => "unresolved",
-            Self::ConnectTimeout { .. } => "connect-timeout",
+            Self::ConnectTimeout { .. } => "connect timeout",
             Self::Reset => "reset",
             Self::HandshakeClosed | Self::Tls(_) => "tls",
             Self::Io(_) => "io",
@@ -87,23 +87,24 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Resolves the endpoint's name once, so that no request of a run waits for a resolver.
+    /// Resolves the name in `address` once, so that no request of a run waits for a resolver. `tls` is how to speak TLS,
+    /// if that is what `address` asks for.
     ///
     /// # Errors
     /// [`ConnectionError::Unresolved`].
     pub async fn resolve(
-        endpoint: &Endpoint,
+        address: &Address,
         tls: Option<Arc<ClientConfig>>,
         timeout: Duration,
     ) -> Result<Self, ConnectionError> {
-        let host = endpoint.host.clone();
-        let unresolved = |reason: String| ConnectionError::Unresolved { host: endpoint.host.clone(), reason };
-        let found = tokio::net::lookup_host((host.as_str(), endpoint.port)).await;
+        let host = address.host().to_owned();
+        let unresolved = |reason: String| ConnectionError::Unresolved { host: host.clone(), reason };
+        let found = tokio::net::lookup_host((host.as_str(), address.port())).await;
         let addresses: Vec<SocketAddr> = found.map_err(|e| unresolved(e.to_string()))?.collect();
         if addresses.is_empty() {
             return Err(unresolved("it has no address".to_owned()));
         }
-        Ok(Self { host, addresses, tls: tls.filter(|_| endpoint.tls), timeout })
+        Ok(Self { host, addresses, tls, timeout })
     }
 
     /// Opens a connection, TLS handshake included.

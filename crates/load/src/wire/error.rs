@@ -65,15 +65,15 @@ impl WireError {
     /// A short stable name to count this failure by.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::NotHttp { .. } => "not-http",
-            Self::HeadTooLarge { .. } => "head-too-large",
-            Self::BadHead { .. } => "bad-head",
-            Self::UnsupportedCoding { .. } => "unsupported-coding",
-            Self::BadChunk { .. } => "bad-chunk",
-            Self::LineTooLong { .. } => "line-too-long",
-            Self::EventTooLarge { .. } => "event-too-large",
-            Self::BodyTooLarge { .. } => "body-too-large",
-            Self::ClosedEarly => "closed-early",
+            Self::NotHttp { .. } => "not http",
+            Self::HeadTooLarge { .. } => "head too large",
+            Self::BadHead { .. } => "bad head",
+            Self::UnsupportedCoding { .. } => "unsupported coding",
+            Self::BadChunk { .. } => "bad chunk",
+            Self::LineTooLong { .. } => "line too long",
+            Self::EventTooLarge { .. } => "event too large",
+            Self::BodyTooLarge { .. } => "body too large",
+            Self::ClosedEarly => "closed early",
         }
     }
 }

@@ -6,7 +6,6 @@
 pub mod bounds;
 pub mod chunked;
 pub mod connection;
-pub mod endpoint;
 pub mod error;
 pub mod response;
 pub mod sse;

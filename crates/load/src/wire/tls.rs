@@ -3,67 +3,22 @@
 //! rustls does no I/O of its own: ciphertext that was received goes in, plain bytes come out, and the kernel's stamp of
 //! the read stays with them. Certificates are always verified.
 
-use rustls::{
-    ClientConfig, ClientConnection, RootCertStore,
-    pki_types::{CertificateDer, ServerName, pem::PemObject},
-};
+use rustls::{ClientConfig, ClientConnection, pki_types::ServerName};
 use std::{
     io::{self, Read, Write},
-    path::{Path, PathBuf},
     sync::Arc,
 };
 
-/// TLS cannot be set up.
+/// TLS cannot be spoken.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// The file of additional certificate authorities cannot be read.
-    #[error("cannot read the certificate authorities in {path}: {reason}", path = path.display())]
-    Authorities {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
     /// The host is no name that a certificate could be issued for.
     #[error("the host {0:?} cannot be verified: it is neither a name nor an address")]
     Host(String),
     /// Any refusal of rustls: a certificate that does not verify, a protocol error.
     #[error("tls: {0}")]
     Protocol(#[from] rustls::Error),
-}
-
-/// How to speak TLS: the system's certificate authorities (the Mozilla set where the system has none), and those in
-/// `extra`, a PEM file, if given.
-///
-/// # Errors
-/// [`TlsError::Authorities`] when `extra` cannot be read or holds no certificate.
-pub fn config(extra: Option<&Path>) -> Result<Arc<ClientConfig>, TlsError> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    }
-    if let Some(path) = extra {
-        let unreadable = |reason: String| TlsError::Authorities { path: path.to_owned(), reason };
-        let certificates = CertificateDer::pem_file_iter(path).map_err(|e| unreadable(e.to_string()))?;
-        let mut added = 0_usize;
-        for certificate in certificates {
-            let certificate = certificate.map_err(|e| unreadable(e.to_string()))?;
-            roots.add(certificate).map_err(|e| unreadable(e.to_string()))?;
-            added += 1;
-        }
-        if added == 0 {
-            return Err(unreadable("it holds no certificate".to_owned()));
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
 }
 
 /// The TLS side of one connection.

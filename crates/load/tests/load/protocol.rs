@@ -112,15 +112,15 @@ fn whole_answers() {
 #[test]
 fn unusable_events_are_named() {
     let cases: &[(&[u8], &str)] = &[
-        (b"{\"choices\":[{\"text\":\"\xff\"}]}", "invalid-utf8"),
-        (b"{\"choices\":", "invalid-json"),
-        (b"", "invalid-json"),
-        (b"[]]", "invalid-json"),
-        (b"{\"choices\":7}", "invalid-json"),
-        (br#"{"error":{"message":"out of memory","type":"x","code":500}}"#, "server-error"),
-        (br#"{"error":"overloaded"}"#, "server-error"),
-        (br#"{"error":{"code":1}}"#, "server-error"),
-        (br#"{"object":"error","message":"bad"}"#, "server-error"),
+        (b"{\"choices\":[{\"text\":\"\xff\"}]}", "invalid utf-8"),
+        (b"{\"choices\":", "invalid json"),
+        (b"", "invalid json"),
+        (b"[]]", "invalid json"),
+        (b"{\"choices\":7}", "invalid json"),
+        (br#"{"error":{"message":"out of memory","type":"x","code":500}}"#, "server error"),
+        (br#"{"error":"overloaded"}"#, "server error"),
+        (br#"{"error":{"code":1}}"#, "server error"),
+        (br#"{"object":"error","message":"bad"}"#, "server error"),
     ];
     for (event, expected) in cases {
         let mut answer = Answer::new(false);

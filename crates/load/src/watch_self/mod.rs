@@ -1,0 +1,86 @@
+//! What the client finds out about itself, and what may therefore not be believed.
+
+pub(crate) mod heartbeat;
+pub(crate) mod verdict;
+
+use firstcheck_model::{distribution::Distribution, event::COALESCED_NS};
+
+/// What one shard saw of itself inside the window.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Watch {
+    /// Whether the window is open: nothing is counted outside.
+    pub measuring: bool,
+    /// Actual minus intended send.
+    pub send_lag: Distribution,
+    /// Kernel receive to read, of the events that carry a stamp.
+    pub delay: Distribution,
+    /// Gaps between token-bearing events.
+    pub gaps: Distribution,
+    /// Gaps too short to have been paced by a server.
+    pub coalesced: u64,
+    /// Events of whatever kind.
+    pub events: u64,
+    /// Events of whatever kind, those outside the window included.
+    pub all_events: u64,
+    /// Events that carry a kernel stamp.
+    pub stamped: u64,
+    /// Longest lateness of the heartbeat, nanoseconds.
+    pub longest_stall_ns: i64,
+    /// Times the heartbeat looked, and the streams it found busy then.
+    pub beats: u64,
+    /// Sum over the beats of requests in flight and of streams that think.
+    pub busy: u64,
+    /// CPU time of the shard's thread in the window, nanoseconds.
+    pub cpu_ns: i64,
+    /// Length of the window as the shard saw it, nanoseconds.
+    pub window_ns: i64,
+    /// Idle connections that the server had closed when they were to be used again.
+    pub stale: u64,
+    /// Connections opened.
+    pub opened: u64,
+    /// Intended send and time to first token of each request that was answered, in nanoseconds.
+    pub first_tokens: Vec<(i64, i64)>,
+}
+
+impl Watch {
+    /// Notes the gap between two token-bearing events of a stream.
+    #[inline]
+    pub fn gap(&mut self, gap_ns: i64) {
+        if self.measuring {
+            self.gaps.add_ns(gap_ns, 1);
+            self.coalesced += u64::from(gap_ns < COALESCED_NS);
+        }
+    }
+
+    /// Notes a read that ended `events` events, of which the last carries a stamp `delay_ns` old, if any.
+    #[inline]
+    pub fn read(&mut self, events: u64, delay_ns: Option<i64>) {
+        self.all_events += events;
+        if self.measuring {
+            self.events += events;
+            if let Some(delay_ns) = delay_ns {
+                self.stamped += 1;
+                self.delay.add_ns(delay_ns, 1);
+            }
+        }
+    }
+
+    /// Adds what another shard saw; of stalls and CPU the worst shard counts.
+    pub fn merge(&mut self, other: &Self) {
+        self.send_lag.merge(&other.send_lag);
+        self.delay.merge(&other.delay);
+        self.gaps.merge(&other.gaps);
+        self.coalesced += other.coalesced;
+        self.events += other.events;
+        self.all_events += other.all_events;
+        self.stamped += other.stamped;
+        self.longest_stall_ns = self.longest_stall_ns.max(other.longest_stall_ns);
+        self.beats = self.beats.max(other.beats);
+        self.busy += other.busy;
+        self.cpu_ns = self.cpu_ns.max(other.cpu_ns);
+        self.window_ns = self.window_ns.max(other.window_ns);
+        self.stale += other.stale;
+        self.opened += other.opened;
+        self.first_tokens.extend_from_slice(&other.first_tokens);
+    }
+}
