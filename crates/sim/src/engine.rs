@@ -23,6 +23,8 @@ pub struct Output {
     pub token: u32,
     /// Its place in the answer, from 0.
     pub position: u32,
+    /// Prompt tokens that the request found in the cache at its first admission.
+    pub cached_tokens: u32,
     /// Why it is the last one, if it is.
     pub finish: Option<FinishReason>,
 }
@@ -363,8 +365,8 @@ impl Engine {
         } else {
             None
         };
-        let tag = request.tag;
-        self.outputs.push(Output { id, tag, token, position, finish });
+        let (tag, cached_tokens) = (request.tag, request.life.cached_tokens);
+        self.outputs.push(Output { id, tag, token, position, cached_tokens, finish });
         if let Some(reason) = finish {
             let (prompt_tokens, output_tokens, life) = (request.prompt_len(), request.output_len, request.life);
             let max_tokens = request.max_tokens;

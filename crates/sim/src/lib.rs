@@ -32,6 +32,8 @@ pub mod kv_cache;
 pub mod language;
 pub mod request;
 mod scheduler;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod simulate;
 pub mod timing;
 

@@ -73,7 +73,8 @@ pub fn page(engine: &Engine, process: &Process) -> String {
     page::render(&families(engine, process), &engine.config().model_name)
 }
 
-/// All families as they stand after the last finished step, always the same ones in the same order.
+/// All families as they stand after the last finished step; for one engine and process always the same ones in the
+/// same order.
 pub fn families<'a>(engine: &'a Engine, process: &Process) -> Vec<Family<'a>> {
     let stats = engine.stats();
     let mut families = process_families(process);
@@ -86,14 +87,15 @@ pub fn families<'a>(engine: &'a Engine, process: &Process) -> Vec<Family<'a>> {
 
 fn process_families(process: &Process) -> Vec<Family<'static>> {
     let family = |name, help, value| Family { engine_labels: EngineLabels::None, ..gauge(name, help, value) };
-    vec![
-        family("process_resident_memory_bytes", "Resident memory size in bytes.", process.resident_bytes),
-        family(
-            "process_start_time_seconds",
-            "Start time of the process since unix epoch in seconds.",
-            process.start_unix_seconds,
-        ),
-    ]
+    let resident = process
+        .resident_bytes
+        .map(|bytes| family("process_resident_memory_bytes", "Resident memory size in bytes.", bytes));
+    let started = family(
+        "process_start_time_seconds",
+        "Start time of the process since unix epoch in seconds.",
+        process.start_unix_seconds,
+    );
+    resident.into_iter().chain([started]).collect()
 }
 
 fn levels(stats: &Stats) -> Vec<Family<'static>> {

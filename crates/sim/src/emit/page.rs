@@ -9,8 +9,8 @@ use std::fmt::Write;
 pub struct Process {
     /// Start of the process, Unix seconds; in virtual time, on the engine's clock.
     pub start_unix_seconds: f64,
-    /// Resident memory, bytes.
-    pub resident_bytes: f64,
+    /// Resident memory, bytes; `None` where it is not known: the family is left out.
+    pub resident_bytes: Option<f64>,
 }
 
 pub(super) fn render(families: &[Family<'_>], model: &str) -> String {

@@ -111,7 +111,7 @@ fn last_planned(trace: &Trace) -> Option<i64> {
 
 /// What the page states of the process: virtual time starts with it.
 fn process(config: &EngineConfig) -> Process {
-    Process { start_unix_seconds: 0.0, resident_bytes: config.resident_bytes }
+    Process { start_unix_seconds: 0.0, resident_bytes: Some(config.resident_bytes) }
 }
 
 fn skeleton(families: &[crate::emit::metrics::Family<'_>], model: &str) -> Vec<Series> {

@@ -10,5 +10,7 @@ mod play;
 mod preemption;
 mod prefix;
 mod scheduling;
+#[cfg(feature = "serve")]
+mod serve;
 mod simulate;
 mod timing;

@@ -4,7 +4,7 @@ use crate::play::{Play, prompt, small};
 use firstcheck_sim::{EngineConfig, emit::metrics};
 use std::collections::BTreeMap;
 
-const PROCESS: metrics::Process = metrics::Process { start_unix_seconds: 1.5, resident_bytes: 2e9 };
+const PROCESS: metrics::Process = metrics::Process { start_unix_seconds: 1.5, resident_bytes: Some(2e9) };
 
 /// Values by series as the page writes them.
 fn parse(page: &str) -> BTreeMap<String, f64> {

@@ -1,0 +1,5 @@
+//! The engine behind HTTP, over loopback.
+
+mod client;
+mod protocol;
+mod time;
