@@ -1,0 +1,106 @@
+//! Why a deployment cannot be asked.
+
+use std::{io, path::PathBuf, time::Duration};
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a deployment cannot be asked. Addresses in it carry no credentials, and header values never appear.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An address that cannot be used.
+    #[error("cannot use the address `{address}`: {why}")]
+    Address {
+        /// The address, without what looks like credentials.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A header that cannot be sent.
+    #[error("cannot send the header `{name}`: {why}")]
+    Header {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A file of certificates that cannot be used.
+    #[error("cannot use the certificates in {}: {why}", path.display())]
+    Certificates {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// No connection.
+    #[error("cannot connect to {address}: {source}")]
+    Connect {
+        /// The address.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No secure connection.
+    #[error("cannot speak TLS with {address}: {source}; a private authority is given as a PEM file")]
+    Tls {
+        /// The address.
+        address: String,
+        /// What rustls said.
+        source: io::Error,
+    },
+    /// It took too long.
+    #[error("{address} did not {what} within {} s", after.as_secs_f64())]
+    Timeout {
+        /// The address.
+        address: String,
+        /// What was awaited.
+        what: &'static str,
+        /// For how long.
+        after: Duration,
+    },
+    /// Not an answer in HTTP, or a broken one.
+    #[error("{address} did not answer in full: {source}")]
+    Protocol {
+        /// The address.
+        address: String,
+        /// What hyper said.
+        source: hyper::Error,
+    },
+    /// An answer that is no success.
+    #[error("{address} answered {status}{}{}", if detail.is_empty() { "" } else { ": " }, detail)]
+    Status {
+        /// The address.
+        address: String,
+        /// The status, 100 to 999.
+        status: u16,
+        /// Where it redirects to, or the beginning of the body.
+        detail: String,
+    },
+    /// A longer answer than is read.
+    #[error("{address} answers with more than {limit} bytes")]
+    TooLarge {
+        /// The address.
+        address: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// A compressed answer, which was not asked for.
+    #[error("{address} answers in the encoding `{encoding}` although none was asked for")]
+    Encoding {
+        /// The address.
+        address: String,
+        /// The encoding.
+        encoding: String,
+    },
+}
+
+impl Error {
+    /// The status of an answer that is no success.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Status { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+}

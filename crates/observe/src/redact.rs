@@ -1,0 +1,128 @@
+//! Secrets taken out of what a server says of itself.
+
+use firstcheck_ingest::fingerprint::{REDACTED, is_secret};
+use serde_json::Value;
+
+/// Parts of a name that make its text a secret.
+const SECRET: [&str; 6] = ["key", "token", "secret", "password", "authorization", "credential"];
+
+/// Takes secrets out of an answer in JSON, in place: the text of every field named like a key, token, secret, password,
+/// credential or authorization, the arguments of such options in a command line, and texts that look like keys wherever
+/// they stand. Numbers and truth values stay (`max_tokens` is none), and so does what names a tokenizer.
+pub fn redact(value: &mut Value) {
+    match value {
+        Value::String(found) => *found = text(found),
+        Value::Array(items) => arguments(items),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if names_a_secret(name) { blank(value) } else { redact(value) }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn names_a_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace("tokeniz", "");
+    SECRET.iter().any(|part| name.contains(part)) || is_secret(&name, "text")
+}
+
+/// Replaces every text in `value`.
+fn blank(value: &mut Value) {
+    match value {
+        Value::String(found) if is_plain(found) => {}
+        Value::String(found) => *found = REDACTED.into(),
+        Value::Array(items) => items.iter_mut().for_each(blank),
+        Value::Object(fields) => fields.values_mut().for_each(blank),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A number, a truth value or nothing: no secret, and worth knowing.
+fn is_plain(found: &str) -> bool {
+    found.parse::<f64>().is_ok() || matches!(found, "" | "true" | "false" | "True" | "False" | "None" | "null")
+}
+
+/// A list may be a command line, where `--api-key` stands before its argument.
+fn arguments(items: &mut [Value]) {
+    let mut after_secret = false;
+    for item in items {
+        let option = item.as_str().is_some_and(|text| text.starts_with('-'));
+        if after_secret && !option {
+            blank(item);
+        } else {
+            redact(item);
+        }
+        after_secret = item.as_str().is_some_and(|text| text.starts_with("--") && names_a_secret(text));
+    }
+}
+
+/// What separates the words of a text: `name=value`, `'name': 'value'`, `--name value`.
+fn separates(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '=' | ':' | ',' | ';' | '\'' | '"' | '(' | ')' | '{' | '}' | '[' | ']')
+}
+
+/// A text with what follows a secret's name, and what looks like a key, replaced.
+fn text(found: &str) -> String {
+    let mut out = String::with_capacity(found.len());
+    let mut rest = found;
+    // Whether the next word is a secret, and what stood between a name and it so far.
+    let mut expected = Expected::Nothing;
+    while !rest.is_empty() {
+        let gap = rest.find(|c| !separates(c)).unwrap_or(rest.len());
+        let (between, tail) = rest.split_at(gap);
+        let length = tail.find(separates).unwrap_or(tail.len());
+        let (word, tail) = tail.split_at(length);
+        out.push_str(between);
+        rest = tail;
+        if word.is_empty() {
+            continue;
+        }
+        let secret = match expected {
+            Expected::Nothing => false,
+            Expected::AfterOption => true,
+            Expected::AfterName => between.contains(['=', ':']) && !between.contains([',', ';']),
+        };
+        let scheme = matches!(word, "Bearer" | "Basic");
+        let names = rest.trim_start_matches(['\'', '"', ' ']).starts_with(['=', ':']);
+        let looks_like_a_key = !names && is_secret("", word);
+        let hide = !scheme && !is_plain(word) && !word.starts_with("--") && (secret || looks_like_a_key);
+        out.push_str(if hide { REDACTED } else { word });
+        expected = if secret && scheme {
+            Expected::AfterOption
+        } else if !hide && names_a_secret(word) {
+            if word.starts_with("--") { Expected::AfterOption } else { Expected::AfterName }
+        } else {
+            Expected::Nothing
+        };
+    }
+    with_addresses(&out)
+}
+
+#[derive(Clone, Copy)]
+enum Expected {
+    Nothing,
+    /// A secret's name: its value follows after `=` or `:`.
+    AfterName,
+    /// `--api-key` or `Bearer`: the next word is the value.
+    AfterOption,
+}
+
+/// Replaces user and password in addresses; the splitting above cuts those at their colons.
+fn with_addresses(found: &str) -> String {
+    let mut out = String::with_capacity(found.len());
+    let mut rest = found;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let end = after.find(|c: char| c.is_whitespace() || matches!(c, '/' | '\'' | '"' | ',')).unwrap_or(after.len());
+        let host = after.get(..end).unwrap_or_default();
+        rest = after;
+        if let Some(user) = host.rfind('@') {
+            out.push_str(REDACTED);
+            rest = after.get(user..).unwrap_or_default();
+        }
+    }
+    out.push_str(rest);
+    out
+}

@@ -1,0 +1,10 @@
+//! The client, the scraper and the identity of a deployment, against servers on loopback.
+#![expect(clippy::unwrap_used, reason = "what fails in a test's own preparation fails the test")]
+
+mod address;
+mod client;
+mod identity;
+mod redact;
+mod scrape;
+mod server;
+mod tls;
