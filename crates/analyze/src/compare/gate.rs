@@ -3,8 +3,8 @@
 use super::{
     pair::Pair,
     paired::{Judged, Setting, design},
-    plan::{Key, holds_the_queue},
-    policy::{Gate, Policy},
+    plan::Key,
+    policy::Policy,
 };
 use firstcheck_model::report::{Claim, Verdict};
 use firstcheck_stats::max_t::{self, Metric};
@@ -59,37 +59,41 @@ pub(super) fn verdict(judged: &[(Key, Judged)], pairs: usize, policy: &Policy) -
     if !why.is_empty() {
         return (Verdict::Fail, why);
     }
-    let mut passed = 0_u32;
+    let (mut passed, mut left_out) = (0_u32, Vec::new());
     for gate in &policy.gates {
         let found = judged.iter().find(|(key, _)| key.metric == gate.metric && key.stat == gate.stat());
         match found {
             Some((_, item)) if item.passes => passed += 1,
-            Some((key, item)) => why.extend(open_gate(gate, *key, item)),
+            Some((key, item)) if claims_nothing(item) && !gate.required => {
+                left_out.push(sentence(*key, item, "is left out of the gate"));
+            }
+            Some((key, item)) if claims_nothing(item) => why.push(sentence(*key, item, "cannot be claimed")),
+            Some((key, item)) => why.push(sentence(*key, item, "is not decided")),
             None if gate.required => why.push(format!("{} {}: no data", gate.metric, gate.stat())),
-            None => {}
+            None => left_out.push(format!("{} {} is left out of the gate: no data", gate.metric, gate.stat())),
         }
     }
     if pairs < policy.min_pairs as usize {
         why.insert(0, format!("{pairs} pairs: a pass takes at least {}", policy.min_pairs));
     }
-    match (why.is_empty(), passed) {
+    let verdict = match (why.is_empty(), passed) {
         (true, 1..) => {
-            (Verdict::Pass, vec![format!("{passed} gated metrics are shown to be no worse than their margins")])
+            why.push(format!("{passed} gated metrics are shown to be no worse than their margins"));
+            Verdict::Pass
         }
-        (true, 0) => (Verdict::Inconclusive, vec!["no gated metric could be claimed".into()]),
-        (false, _) => (Verdict::Inconclusive, why),
-    }
+        (true, 0) => {
+            why.push("no gated metric could be claimed".into());
+            Verdict::Inconclusive
+        }
+        (false, _) => Verdict::Inconclusive,
+    };
+    why.extend(left_out);
+    (verdict, why)
 }
 
-/// Why a gate is not met; `None` where it is left out.
-fn open_gate(gate: &Gate, key: Key, item: &Judged) -> Option<String> {
-    let left_out = matches!(item.row.claim, Claim::NotClaimable | Claim::Shown | Claim::NotComparable);
-    // Left out where nothing can be claimed; but what holds an undecidable queue is blocked as the required ones are.
-    (gate.required || !left_out).then(|| {
-        let state = if left_out { "cannot be claimed" } else { "is not decided" };
-        let text = sentence(key, item, state);
-        if holds_the_queue(key.metric) || item.row.note.is_some() { text } else { format!("{text}: too much spread") }
-    })
+/// Whether nothing may be said of the metric, whatever its numbers.
+fn claims_nothing(item: &Judged) -> bool {
+    matches!(item.row.claim, Claim::NotClaimable | Claim::Shown | Claim::NotComparable)
 }
 
 /// `ttft p95 is worse than its margin: ratio 1.52 [1.31, 1.72], margin 10 %; note`.

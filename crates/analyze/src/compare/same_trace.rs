@@ -47,15 +47,16 @@ fn lengths(base: &Columns, candidate: &Columns) -> Option<String> {
     if b != c {
         return Some(format!("{b} requests were offered to base and {c} to the candidate"));
     }
-    let differ = |b: Option<u32>, c: Option<u32>| b.zip(c).is_some_and(|(b, c)| b != c);
+    let differ = |b: Option<u32>, c: Option<u32>| b.zip(c).filter(|(b, c)| b != c);
     for (row, (b, c)) in base.lines.iter().zip(&candidate.lines).enumerate() {
-        if differ(b.prompt, c.prompt) {
-            return Some(format!("prompt lengths differ from request {row} on ({:?} and {:?})", b.prompt, c.prompt));
+        if let Some((b, c)) = differ(b.prompt, c.prompt) {
+            return Some(format!("prompt lengths differ from request {row} on: {b} and {c} tokens"));
         }
         let requested = b.requested.is_some() && c.requested.is_some();
         let told = if requested { (b.requested, c.requested) } else { (b.output, c.output) };
-        if (requested || (b.complete && c.complete)) && differ(told.0, told.1) {
-            return Some(format!("output lengths differ from request {row} on ({:?} and {:?})", told.0, told.1));
+        let comparable = requested || (b.complete && c.complete);
+        if let Some((b, c)) = differ(told.0, told.1).filter(|_| comparable) {
+            return Some(format!("output lengths differ from request {row} on: {b} and {c} tokens"));
         }
     }
     None

@@ -50,6 +50,9 @@ pub(super) fn judge(
             annotate(row, if runs > 1 { "Welch over replicates" } else { "Welch over batches of a single run" });
         }
     }
+    if estimate.is_none() && cells.0.len() != cells.1.len() && cells.0.len().min(cells.1.len()) == 1 {
+        annotate(row, "no interval: it takes two runs a side, or one a side");
+    }
     if let Some(why) = fails(row, key, estimate.as_ref(), setting, policy) {
         row.claim = Claim::Regressed;
         annotate(row, why);
