@@ -1,7 +1,7 @@
 //! An LLM-serving engine in virtual time: the scheduler and KV cache of vLLM V1 for dense full-attention models, step
 //! times from a calibrated roofline, and the metrics page it would show.
 //!
-//! The [`Engine`] knows no clock: [`simulate`] drives it in virtual time, the `serve` feature behind HTTP. It copies
+//! The [`Engine`] knows no clock: [`simulate()`] drives it in virtual time, the `serve` feature behind HTTP. It copies
 //! control flow, not numerics: tokens come from a toy [`language`] model.
 //!
 //! **What is modelled**: continuous batching with a token budget and chunked prefill, first-come-first-served admission
