@@ -150,7 +150,7 @@ impl Writer {
             let _ = self.write_unfinished(&reason);
             return Err(error);
         }
-        self.journal.remove()?;
+        self.journal.remove();
         Ok(self.dir)
     }
 
