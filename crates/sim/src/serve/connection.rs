@@ -41,13 +41,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 pub(super) async fn serve(
     engine: Engine,
     options: ServeOptions,
-    listener: std::net::TcpListener,
+    listener: TcpListener,
     stopped: oneshot::Receiver<()>,
 ) {
     let seats = Arc::new(Semaphore::new(options.max_connections.clamp(1, Semaphore::MAX_PERMITS)));
     let shared = Shared::new(engine, options);
     spawn_local(shared.clone().run());
-    let Ok(listener) = TcpListener::from_std(listener) else { return };
     let accepting = async {
         loop {
             let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };

@@ -49,7 +49,7 @@ impl Shared {
         Self(Rc::new(Inner {
             config: engine.config().clone(),
             core: RefCell::new(Core { engine, answers: HashMap::new() }),
-            pace: Pace::new(options.time_scale),
+            pace: Pace::new(options.time_scale, options.most_behind),
             options,
             step_end_ns: Cell::new(0),
             arrived: Notify::new(),

@@ -20,10 +20,14 @@ mod stream;
 use crate::config::{ConfigError, EngineConfig};
 use std::{
     io,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr},
     thread::JoinHandle,
+    time::Duration,
 };
-use tokio::sync::oneshot;
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    sync::oneshot,
+};
 
 /// How a simulated engine is served.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +45,9 @@ pub struct ServeOptions {
     /// Most bytes of one answer that wait for a slow client; beyond it the request is aborted and its connection
     /// closed.
     pub max_unsent_bytes: usize,
+    /// A server that falls further behind its due times than this, in real time, goes on from the present instead of
+    /// catching up.
+    pub most_behind: Duration,
     /// Whether usage states the cached prompt tokens, as vLLM does with `--enable-prompt-tokens-details`.
     pub prompt_tokens_details: bool,
 }
@@ -54,6 +61,7 @@ impl Default for ServeOptions {
             max_body_bytes: 16 << 20,
             max_connections: 4096,
             max_unsent_bytes: 1 << 20,
+            most_behind: Duration::from_millis(100),
             prompt_tokens_details: false,
         }
     }
@@ -104,11 +112,13 @@ impl Server {
             return Err(ServeError::TimeScale(options.time_scale));
         }
         let engine = crate::Engine::new(config, options.seed)?;
-        let listen = |source| ServeError::Listen { addr: options.addr, source };
-        let listener = TcpListener::bind(options.addr).map_err(listen)?;
-        listener.set_nonblocking(true).map_err(listen)?;
-        let addr = listener.local_addr().map_err(listen)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
+        let listen = |source| ServeError::Listen { addr: options.addr, source };
+        // The listener registers with the runtime that will poll it.
+        let entered = runtime.enter();
+        let listener = listen_on(options.addr).map_err(listen)?;
+        let addr = listener.local_addr().map_err(listen)?;
+        drop(entered);
         let (stop, stopped) = oneshot::channel();
         let serve = move || {
             let local = tokio::task::LocalSet::new();
@@ -153,6 +163,17 @@ impl Server {
             None => Ok(()),
         }
     }
+}
+
+/// Connections that the system completes before they are accepted: clients that start all streams at once must not
+/// wait for a second SYN.
+const BACKLOG: u32 = 4096;
+
+fn listen_on(addr: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG)
 }
 
 impl Drop for Server {

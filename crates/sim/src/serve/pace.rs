@@ -8,14 +8,12 @@ pub(super) struct Pace {
     started: Instant,
     /// Engine seconds a real second; infinite: virtual time.
     scale: f64,
+    most_behind: Duration,
 }
 
-/// A server that falls further behind than this, in real time, goes on from the present instead of catching up.
-const MOST_BEHIND: Duration = Duration::from_millis(100);
-
 impl Pace {
-    pub(super) fn new(scale: f64) -> Self {
-        Self { started: Instant::now(), scale }
+    pub(super) fn new(scale: f64, most_behind: Duration) -> Self {
+        Self { started: Instant::now(), scale, most_behind }
     }
 
     /// Engine time now; `virtual_ns` where only steps move it.
@@ -52,6 +50,6 @@ impl Pace {
     /// Where the next step begins after one that was due to end at `end_ns` and was `late`: there, unless the server
     /// cannot keep up at all.
     pub(super) fn resume_ns(&self, end_ns: i64, late: Duration) -> i64 {
-        if late > MOST_BEHIND { self.now_ns(end_ns).max(end_ns) } else { end_ns }
+        if late > self.most_behind { self.now_ns(end_ns).max(end_ns) } else { end_ns }
     }
 }

@@ -257,3 +257,25 @@ fn many_streams_at_once_are_all_answered() {
     }
     assert_eq!(metric(server.addr(), "vllm:generation_tokens_total", ""), 4000.0);
 }
+
+#[test]
+fn a_client_that_does_not_read_is_cut_off() {
+    let config = EngineConfig { num_gpu_blocks: 60_000, max_model_len: 200_000, ..small() };
+    let options = ServeOptions { max_unsent_bytes: 64 << 10, time_scale: f64::INFINITY, ..ServeOptions::default() };
+    let server = Server::start(config, options).unwrap();
+    // Some 40 MB: more than the system buffers for a socket.
+    let ask = json!({"prompt": "apple", "max_tokens": 180_000, "ignore_eos": true, "stream": true}).to_string();
+    let socket = open(server.addr(), "POST", "/v1/completions", &ask);
+    let began = Instant::now();
+    while metric(server.addr(), "vllm:generation_tokens_total", "") == 0.0
+        || metric(server.addr(), "vllm:num_requests_running", "") > 0.0
+    {
+        assert!(began.elapsed().as_secs() < 20, "still running");
+        // The levels show the last finished step: another request makes one.
+        post(server.addr(), "/v1/completions", &json!({"prompt": "apple", "max_tokens": 1}));
+    }
+    assert!(metric(server.addr(), "vllm:generation_tokens_total", "") < 180_000.0);
+    let mut rest = Vec::new();
+    let _ = (&socket).read_to_end(&mut rest);
+    assert!(!rest.is_empty() && !String::from_utf8_lossy(&rest).contains("[DONE]"));
+}
