@@ -122,8 +122,8 @@ proptest! {
 /// More rows than a frame and a batch hold, in one append.
 #[test]
 fn a_large_append_comes_back_in_order() {
-    let rows = 150_000u32;
-    let events = 1_100_000u32;
+    let rows = 70_000u32;
+    let events = 1_050_000u32;
     let sample = |n: u32| (Moment::at(i64::from(n)), f64::from(n));
     let (at, value) = (0..rows).map(sample).unzip();
     let series = Series { at, value, ..run::scrape(0).remove(0) };
