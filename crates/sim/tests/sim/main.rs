@@ -17,5 +17,6 @@ mod prefix;
 mod scheduling;
 #[cfg(feature = "serve")]
 mod serve;
+mod silicon;
 mod simulate;
 mod timing;
