@@ -2,8 +2,10 @@
 
 pub mod case;
 pub mod checks;
+pub mod compare;
 pub mod declare;
 pub mod diagnose;
+pub mod judge;
 pub mod measure;
 pub mod registry;
 pub mod settings;

@@ -1,0 +1,34 @@
+//! Compares two sides and asks every check about the difference.
+
+use crate::{
+    case::Case,
+    compare::{Policy, compare},
+    diagnose::diagnose,
+    registry,
+    settings::Settings,
+    side::Side,
+};
+use firstcheck_model::{
+    evidence::Evidence,
+    report::{Parameter, Report},
+};
+
+/// The comparison of `base` and `candidate`, with what the checks find on the candidate against the base.
+pub fn judge(base: &Evidence, candidate: &Evidence, policy: &Policy, settings: &Settings) -> Report {
+    let mut report = compare(&base.runs, &candidate.runs, policy);
+    let (base, candidate) = (Side::new(base), Side::new(candidate));
+    report.findings = diagnose(&Case { side: &candidate, base: Some(&base), settings });
+    report.parameters.extend(parameters(settings));
+    report
+}
+
+/// Every threshold of every check as it is in force, under `check.<slug>.<parameter>`.
+pub fn parameters(settings: &Settings) -> impl Iterator<Item = (String, Parameter)> {
+    registry::CHECKS.iter().flat_map(move |check| {
+        check.params.iter().map(move |p| {
+            let value = settings.value(check.slug, p.name, p.default);
+            let parameter = Parameter { value, unit: p.unit.into(), meaning: p.meaning.into() };
+            (format!("check.{}.{}", check.slug, p.name), parameter)
+        })
+    })
+}
