@@ -13,7 +13,7 @@ use firstcheck_model::{
 /// Lays out the report.
 pub(crate) fn page(report: &Report) -> String {
     let mut blocks = vec![headline(report)];
-    if let Some(table) = sides::sides(&report.sides) {
+    if let Some(table) = sides::fingerprint(&report.sides).or_else(|| sides::sides(&report.sides)) {
         blocks.push(table.markdown());
     }
     blocks.extend(list("Warnings", sides::warnings(&report.sides)));

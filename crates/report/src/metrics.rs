@@ -4,15 +4,20 @@ use crate::{
     layout::{Align, Table, tame},
     number, words,
 };
-use firstcheck_model::report::{MetricRow, Report};
+use firstcheck_model::{
+    metric::Metric,
+    report::{Claim, MetricRow, Quantity, Report},
+};
 
 /// Column of the smallest detectable difference.
 pub(crate) const MDE: usize = 5;
 
 /// The table with its footnotes.
 pub(crate) struct Metrics {
-    /// One row a metric row of the report, in its order.
+    /// One row a metric row that is shown, in the report's order.
     pub(crate) table: Table,
+    /// What each row of the table claims.
+    pub(crate) claims: Vec<Claim>,
     /// Footnotes in the order of their numbers, then what `–` means where it occurs.
     pub(crate) footnotes: Vec<String>,
 }
@@ -41,8 +46,34 @@ fn interval_head(rows: &[MetricRow]) -> String {
     }
 }
 
-/// Lays out the rows of `report`.
+/// Whether a page shows a row: all that is judged, and of the rest what a reader looks for first.
+fn is_shown(row: &MetricRow, report: &Report) -> bool {
+    let judged =
+        row.margin.is_some() || !matches!(row.claim, Claim::Shown | Claim::NotClaimable | Claim::NotComparable);
+    let there = |metric: Metric| report.metrics.iter().any(|other| other.metric == metric && other.stat == row.stat);
+    let headline = match row.metric {
+        Metric::Ttft => ["p50", "p95", "p99"].contains(&row.stat.as_str()),
+        Metric::TtftFromSent => ["p50", "p95"].contains(&row.stat.as_str()) && !there(Metric::Ttft),
+        Metric::Itl => ["mean", "p50", "p99"].contains(&row.stat.as_str()),
+        Metric::EventGap => ["mean", "p50", "p99"].contains(&row.stat.as_str()) && !there(Metric::Itl),
+        Metric::Tpot => row.stat == "p50" || (row.stat == "mean" && !has(report, Metric::Tpot, "p50")),
+        Metric::LongestGap | Metric::E2e => ["p50", "p95"].contains(&row.stat.as_str()),
+        Metric::OutputThroughput | Metric::RequestThroughput | Metric::Goodput | Metric::GoodShare => true,
+        Metric::FailedShare => [row.base, row.candidate].iter().any(|side| *side != Some(Quantity::Finite(0.0))),
+        Metric::Preemptions | Metric::HitRate | Metric::KvCapacity => true,
+        Metric::QueueTime | Metric::PrefillTime | Metric::DecodeTime => report.stages.is_empty(),
+        Metric::InputThroughput | Metric::SendLag => false,
+    };
+    judged || headline
+}
+
+fn has(report: &Report, metric: Metric, stat: &str) -> bool {
+    report.metrics.iter().any(|row| row.metric == metric && row.stat == stat)
+}
+
+/// Lays out the rows of `report` that a page shows; the JSON report has all.
 pub(crate) fn metrics(report: &Report) -> Metrics {
+    let shown: Vec<&MetricRow> = report.metrics.iter().filter(|row| is_shown(row, report)).collect();
     let two_sides = report.sides.base.is_some() || report.metrics.iter().any(|row| row.base.is_some());
     let interval_head = interval_head(&report.metrics);
     let value_head = if two_sides { "candidate" } else { "value" };
@@ -58,7 +89,7 @@ pub(crate) fn metrics(report: &Report) -> Metrics {
     ]);
     let mut footnotes: Vec<String> = Vec::new();
     let mut missing = false;
-    for row in &report.metrics {
+    for row in &shown {
         let mut name = tame(&words::row(row));
         if let Some(note) = &row.note {
             let at = footnotes.iter().position(|known| known == note).unwrap_or_else(|| {
@@ -88,7 +119,11 @@ pub(crate) fn metrics(report: &Report) -> Metrics {
     if missing {
         footnotes.push(format!("{} not known: missing is not zero", number::MISSING));
     }
-    Metrics { table, footnotes }
+    let hidden = report.metrics.len() - shown.len();
+    if hidden > 0 {
+        footnotes.push(format!("{hidden} more rows: --format json"));
+    }
+    Metrics { table, footnotes, claims: shown.iter().map(|row| row.claim).collect() }
 }
 
 /// The smallest detectable differences as a sentence, for where the column does not fit.

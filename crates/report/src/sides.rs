@@ -58,7 +58,7 @@ pub(crate) fn sides(sides: &Sides) -> Option<Table> {
 }
 
 fn from(side: &SideReport) -> String {
-    let Some(first) = side.runs.first() else { return "no runs".into() };
+    let Some(first) = side.runs.first() else { return String::new() };
     let (label, origin) = (short_label(&first.label), words::origin(&first.origin));
     match side.runs.len() {
         1 => format!("{label} ({origin})"),
@@ -113,7 +113,7 @@ fn sums<'a>(maps: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> Vec<(&'a s
 }
 
 fn requests(side: &SideReport) -> String {
-    number::count(total(side))
+    if side.runs.is_empty() { String::new() } else { number::count(total(side)) }
 }
 
 fn failed(side: &SideReport) -> String {
@@ -143,6 +143,19 @@ fn reasons(side: &SideReport) -> String {
 fn send_lag(side: &SideReport) -> String {
     let lags = side.runs.iter().filter_map(|run| run.client.as_ref()?.send_lag_p99.map(|lag| lag.0));
     lags.reduce(f64::max).map_or(String::new(), |worst| format!("p99 {}", number::value(worst, "s")))
+}
+
+/// All that a deployment says it is, for a report that is about nothing else: one side, no runs.
+pub(crate) fn fingerprint(sides: &Sides) -> Option<Table> {
+    let (None, Some(side)) = (&sides.base, &sides.candidate) else { return None };
+    if !side.runs.is_empty() {
+        return None;
+    }
+    let mut table = Table::new(&[("field", Align::Left), ("value", Align::Left), ("from", Align::Left)]);
+    for (name, stated) in &side.fingerprint.0 {
+        table.row([name, &stated.value, &stated.from].map(|text| tame(text)).to_vec());
+    }
+    Some(table)
 }
 
 /// What a reader should know of the runs: how they ended, doubts of the client, warnings; each once, with its runs.

@@ -16,15 +16,14 @@ pub(crate) fn short(source: &Source) -> String {
     }
 }
 
-/// A fact as a sentence: its number is appended unless the text already says it.
+/// A fact as a sentence. Its text says its number; where it holds none, the number is appended.
 pub(crate) fn sentence(fact: &Fact) -> String {
     let unit = fact.unit.as_deref().unwrap_or("");
     let mut out = fact.text.clone();
-    if let Some(value) = fact.value {
-        let number = number::value(value, unit);
-        if !fact.text.contains(&number) {
-            out = format!("{out}: {number}");
-        }
+    if let Some(value) = fact.value
+        && !fact.text.contains(|c: char| c.is_ascii_digit())
+    {
+        out = format!("{out}: {}", number::value(value, unit));
     }
     let mut aside = Vec::new();
     if let Some((low, high)) = fact.interval {

@@ -116,7 +116,7 @@ fn headline(page: &mut Page, report: &Report) {
 }
 
 fn what_was_compared(page: &mut Page, report: &Report) {
-    let Some(table) = sides::sides(&report.sides) else { return };
+    let Some(table) = sides::fingerprint(&report.sides).or_else(|| sides::sides(&report.sides)) else { return };
     page.line("");
     let (head, rows) = table.lines();
     if !head.is_empty() {
@@ -160,8 +160,8 @@ fn metric_table(page: &mut Page, report: &Report) {
     let head = page.paint(&head, Tone::Dim);
     page.line(&head);
     let two_sides = report.sides.base.is_some();
-    for (text, row) in rows.iter().zip(&report.metrics) {
-        let tone = if two_sides || row.claim != Claim::Shown { tone::of_claim(row.claim) } else { Tone::Plain };
+    for (text, claim) in rows.iter().zip(&laid.claims) {
+        let tone = if two_sides || *claim != Claim::Shown { tone::of_claim(*claim) } else { Tone::Plain };
         let text = page.paint(text, tone);
         page.line(&text);
     }

@@ -60,3 +60,12 @@ fn a_narrow_terminal_moves_the_detectable_difference_below_the_table() {
     assert!(narrow.contains("smallest difference found four times in five: TTFT p95 5.3 %"), "{narrow}");
     assert!(!narrow.contains("≥ 5.3 %"), "{narrow}");
 }
+
+#[test]
+fn a_deployment_without_runs_is_what_it_says_it_is() {
+    let mut report = Report::new("fingerprint", "firstcheck 0.1.0");
+    report.why.push("http://127.0.0.1:8000".into());
+    report.sides.candidate = fixtures::not_comparable().sides.candidate;
+    report.sides.candidate.as_mut().unwrap().runs.clear();
+    insta::assert_snapshot!("terminal_fingerprint", page(&report, Format::Terminal));
+}
