@@ -18,10 +18,7 @@ use std::{
         mpsc::{Receiver, Sender},
     },
 };
-use tokio::{
-    runtime::{Builder, Runtime},
-    task::LocalSet,
-};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 /// Connections that an open loop opens before its first send, in all shards together.
 const OPEN_LOOP_CONNECTIONS: usize = 16;
@@ -45,7 +42,7 @@ pub(crate) fn run(
     ready: Sender<()>,
     start: &Receiver<RunClock>,
 ) -> io::Result<Option<Ended>> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
     let connections = runtime.block_on(connect(&common, number));
     // The run waits for every shard; if it is gone there is nothing to start.
     if ready.send(()).is_err() {
@@ -53,7 +50,7 @@ pub(crate) fn run(
     }
     drop(ready);
     let Ok(clock) = start.recv() else { return Ok(None) };
-    begin(&runtime, common, number, clock, Columns::new(inlet), connections).map(Some)
+    begin(runtime, common, number, clock, Columns::new(inlet), connections).map(Some)
 }
 
 /// Opens the connections that the first requests will want. One that cannot be opened is the affair of the request that
@@ -73,21 +70,19 @@ async fn connect(common: &Common, number: usize) -> Vec<Connection> {
 }
 
 fn begin(
-    runtime: &Runtime,
+    runtime: LocalRuntime,
     common: Arc<Common>,
     number: usize,
     clock: RunClock,
     columns: Columns,
     connections: Vec<Connection>,
 ) -> io::Result<Ended> {
-    let entered = runtime.enter();
-    let shard = Rc::new(Shard::new(common, number, clock, columns)?);
-    drop(entered);
+    let shard = runtime.block_on(async { Shard::new(common, number, clock, columns) })?;
+    let shard = Rc::new(shard);
     shard.idle.borrow_mut().extend(connections);
-    let tasks = LocalSet::new();
-    let offered_ns = tasks.block_on(runtime, live(&shard));
-    // What is still in flight ends here, and records itself as cancelled.
-    drop(tasks);
+    let offered_ns = runtime.block_on(live(&shard));
+    // What is still in flight ends with the runtime, and records itself as cancelled.
+    drop(runtime);
     shard.columns.borrow_mut().flush();
     shard.publish();
     Ok(Ended { watch: shard.watch.take(), failures: shard.failures.take(), offered_ns: offered_ns? })

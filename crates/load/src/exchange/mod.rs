@@ -136,7 +136,7 @@ impl Exchange {
     }
 
     fn end(mut self, failure: Option<&Failure>) {
-        let (intended, first) = (self.request.intended, self.reading.first_token);
+        let (intended, first) = (self.request.intended, self.reading.tokens_at.first);
         if let (None, Some(intended_ns), Some(ttft_ns)) = (failure, intended.get(), first.ns_since(intended)) {
             self.shard.watch.borrow_mut().first_tokens.push((intended_ns, ttft_ns));
         }
@@ -153,8 +153,8 @@ impl Exchange {
         request.error = error;
         request.done = self.shard.clock.now();
         request.first_byte = reading.first_byte;
-        request.first_token = reading.first_token;
-        request.last_token = reading.last_token;
+        request.first_token = reading.tokens_at.first;
+        request.last_token = reading.tokens_at.last;
         request.finish = reading.answer.finish();
         request.prompt_tokens = usage.prompt_tokens;
         request.output_tokens = usage.completion_tokens;

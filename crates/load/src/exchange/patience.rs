@@ -12,9 +12,14 @@ use tokio::time::{Instant, Sleep, sleep_until};
 pub(super) struct Patience {
     clock: RunClock,
     sleep: Pin<Box<Sleep>>,
+    /// What the timer is set to, on the run's clock.
+    set_ns: i64,
     limits: Limits,
     start_ns: i64,
     heard_ns: i64,
+    /// Bytes came since the timer was last polled, and the timer has been polled at all.
+    just_heard: bool,
+    armed: bool,
 }
 
 fn nanoseconds(time: Duration) -> i64 {
@@ -24,19 +29,40 @@ fn nanoseconds(time: Duration) -> i64 {
 impl Patience {
     /// Patience with a request that was sent at `start_ns`.
     pub fn new(clock: RunClock, limits: &Limits, start_ns: i64) -> Self {
-        let sleep = Box::pin(sleep_until(Instant::now() + limits.request.min(limits.stall)));
-        Self { clock, sleep, limits: *limits, start_ns, heard_ns: start_ns }
+        let first = limits.request.min(limits.stall);
+        Self {
+            clock,
+            sleep: Box::pin(sleep_until(Instant::now() + first)),
+            set_ns: start_ns.saturating_add(nanoseconds(first)),
+            limits: *limits,
+            start_ns,
+            heard_ns: start_ns,
+            just_heard: false,
+            armed: false,
+        }
     }
 
     /// Bytes came at `now_ns`.
     #[inline]
     pub fn heard(&mut self, now_ns: i64) {
         self.heard_ns = now_ns;
+        self.just_heard = true;
     }
 
-    /// Ready with the failure when patience has run out.
+    /// Ready with the failure when patience has run out. To be polled by one task only, whose waker stays the same.
+    ///
+    /// Polling the timer costs more than reading an event. It can be left out when bytes were read in this very turn of
+    /// the task, before the time to which the timer is set: then it has not fired yet, and will wake the task when it does.
     #[inline]
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Failure> {
+        if std::mem::take(&mut self.just_heard) && self.armed && self.heard_ns < self.set_ns {
+            return Poll::Pending;
+        }
+        self.poll_timer(context)
+    }
+
+    fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<Failure> {
+        self.armed = true;
         loop {
             ready!(self.sleep.as_mut().poll(context));
             let now_ns = self.clock.now_ns();
@@ -48,7 +74,8 @@ impl Patience {
             if now_ns >= stall_ns {
                 return Poll::Ready(Failure::stalled(self.limits.stall));
             }
-            let left = u64::try_from(end_ns.min(stall_ns) - now_ns).unwrap_or(0);
+            self.set_ns = end_ns.min(stall_ns);
+            let left = u64::try_from(self.set_ns - now_ns).unwrap_or(0);
             self.sleep.as_mut().reset(Instant::now() + Duration::from_nanos(left));
         }
     }

@@ -44,9 +44,14 @@ pub(crate) struct Reading {
     body_limit: usize,
     streaming: bool,
     pub first_byte: Moment,
-    pub first_token: Moment,
-    pub last_token: Moment,
-    last_token_ns: i64,
+    pub tokens_at: TokensAt,
+}
+
+/// When the first and the last token came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TokensAt {
+    pub first: Moment,
+    pub last: Moment,
 }
 
 impl Reading {
@@ -61,9 +66,7 @@ impl Reading {
             body_limit: bounds.body,
             streaming,
             first_byte: Moment::NEVER,
-            first_token: Moment::NEVER,
-            last_token: Moment::NEVER,
-            last_token_ns: i64::MIN,
+            tokens_at: TokensAt { first: Moment::NEVER, last: Moment::NEVER },
         }
     }
 
@@ -91,32 +94,25 @@ impl Reading {
             self.first_byte = Moment::at(at.now_ns);
         }
         let mark = columns.mark();
-        let outcome = self.pieces(bytes.data, at, columns, watch);
+        let outcome = self.pieces(bytes.data, at, columns);
         let events = (columns.mark() - mark) as u64;
         if events > 0 {
-            let kernel_ns = bytes.kernel_ns.map(|unix_ns| unix_ns - at.wall_origin_ns);
-            if let Some(kernel_ns) = kernel_ns {
-                columns.stamp(mark, kernel_ns - at.sent_ns);
+            if let Some(unix_ns) = bytes.kernel_ns {
+                columns.stamp(mark, unix_ns - at.wall_origin_ns - at.sent_ns);
             }
-            watch.read(events, kernel_ns.map(|kernel_ns| at.now_ns - kernel_ns));
+            watch.read(events);
             columns.flush_if_many();
         }
         let complete = outcome?;
         if !complete && bytes.closed {
             self.response.close()?;
-            self.finish(at, columns, watch)?;
+            self.finish(at, columns)?;
             return Ok(true);
         }
         Ok(complete)
     }
 
-    fn pieces(
-        &mut self,
-        mut input: &[u8],
-        at: Read,
-        columns: &mut Columns,
-        watch: &mut Watch,
-    ) -> Result<bool, Failure> {
+    fn pieces(&mut self, mut input: &[u8], at: Read, columns: &mut Columns) -> Result<bool, Failure> {
         while let Some(piece) = self.response.next(&mut input)? {
             match piece {
                 Piece::Head(head) => {
@@ -126,13 +122,7 @@ impl Reading {
                 }
                 Piece::Body(mut data) if self.body == Body::Events => {
                     while let Some(event) = self.events.next(&mut data)? {
-                        let tokens = self.answer.event(event)?.tokens;
-                        let event =
-                            Event { request: at.row, since_sent_ns: at.now_ns - at.sent_ns, tokens, kernel_ns: None };
-                        columns.event(event);
-                        if event.bears_tokens() {
-                            self.note_token(at.now_ns, watch);
-                        }
+                        Self::record(&mut self.answer, &mut self.tokens_at, event, at, columns)?;
                     }
                 }
                 Piece::Body(data) => {
@@ -142,7 +132,7 @@ impl Reading {
                     self.whole.extend_from_slice(data);
                 }
                 Piece::End => {
-                    self.finish(at, columns, watch)?;
+                    self.finish(at, columns)?;
                     return Ok(true);
                 }
             }
@@ -150,19 +140,29 @@ impl Reading {
         Ok(false)
     }
 
+    /// Reads one event and records it.
     #[inline]
-    fn note_token(&mut self, now_ns: i64, watch: &mut Watch) {
-        if self.last_token_ns == i64::MIN {
-            self.first_token = Moment::at(now_ns);
-        } else {
-            watch.gap(now_ns - self.last_token_ns);
+    fn record(
+        answer: &mut Answer,
+        tokens_at: &mut TokensAt,
+        data: &[u8],
+        at: Read,
+        columns: &mut Columns,
+    ) -> Result<(), Failure> {
+        let tokens = answer.event(data)?.tokens;
+        let event = Event { request: at.row, since_sent_ns: at.now_ns - at.sent_ns, tokens, kernel_ns: None };
+        columns.event(event);
+        if event.bears_tokens() {
+            if !tokens_at.first.reached() {
+                tokens_at.first = Moment::at(at.now_ns);
+            }
+            tokens_at.last = Moment::at(at.now_ns);
         }
-        self.last_token_ns = now_ns;
-        self.last_token = Moment::at(now_ns);
+        Ok(())
     }
 
     /// The body has ended in good order: is it an answer?
-    fn finish(&mut self, at: Read, columns: &mut Columns, watch: &mut Watch) -> Result<(), Failure> {
+    fn finish(&mut self, at: Read, columns: &mut Columns) -> Result<(), Failure> {
         let status = self.head.as_ref().map_or(0, |head| head.status);
         if status != 200 {
             return Err(Failure::status(status, &error_text(&self.whole)));
@@ -177,12 +177,7 @@ impl Reading {
             return Ok(());
         }
         if let Some(event) = self.events.finish()? {
-            let tokens = self.answer.event(event)?.tokens;
-            let event = Event { request: at.row, since_sent_ns: at.now_ns - at.sent_ns, tokens, kernel_ns: None };
-            columns.event(event);
-            if event.bears_tokens() {
-                self.note_token(at.now_ns, watch);
-            }
+            Self::record(&mut self.answer, &mut self.tokens_at, event, at, columns)?;
         }
         Ok(())
     }

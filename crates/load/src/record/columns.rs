@@ -31,15 +31,12 @@ impl Columns {
         self.events.len()
     }
 
-    /// Puts `kernel_ns` on the last event since `mark`; false if there was none.
+    /// Puts `kernel_ns` on the last event since `mark`, if there is one.
     #[inline]
-    pub fn stamp(&mut self, mark: usize, kernel_ns: i64) -> bool {
-        let last = self.events[mark..].last_mut();
-        let any = last.is_some();
-        if let Some(event) = last {
+    pub fn stamp(&mut self, mark: usize, kernel_ns: i64) {
+        if let Some(event) = self.events[mark..].last_mut() {
             event.kernel_ns = Some(kernel_ns);
         }
-        any
     }
 
     /// Adds the state of a request; a later one of the same row replaces it.

@@ -1,7 +1,12 @@
 //! The thread that writes rows to the bundle's journal, so that no event loop ever waits for a disk.
 
 use firstcheck_bundle::{Rows, Writer};
-use firstcheck_model::{event::Event, request::Request, signal::Series};
+use firstcheck_model::{
+    event::{Event, StreamFold, Streams},
+    moment::Moment,
+    request::{Request, Requests},
+    signal::Series,
+};
 use std::{
     sync::{
         Arc,
@@ -63,19 +68,27 @@ pub(crate) struct Written {
     pub writer: Writer,
     /// The rows that were written at least once.
     pub seen: Vec<bool>,
+    /// What the events of the requests from the window on fold into.
+    pub streams: Streams,
     /// Why writing ended early.
     pub failed: Option<firstcheck_bundle::Error>,
 }
 
 impl Journal {
-    /// Starts writing with `writer`.
-    pub fn start(writer: Writer, on_failure: OnFailure) -> std::io::Result<Self> {
-        let (batches, inbox) = channel();
+    /// Starts writing a run of at most `rows` requests with `writer`. Requests intended before `window_start` are written
+    /// like all others, but not folded.
+    pub fn start(writer: Writer, rows: usize, window_start: Moment, on_failure: OnFailure) -> std::io::Result<Self> {
+        let (batches, inbox) = channel::<(Batch, Spares)>();
         let waiting = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&waiting);
-        let thread = std::thread::Builder::new()
-            .name("journal".into())
-            .spawn(move || write(writer, &inbox, &counter, &on_failure))?;
+        let thread = std::thread::Builder::new().name("journal".into()).spawn(move || {
+            let mut scribe = Scribe::new(writer, rows, window_start, on_failure);
+            while let Ok((batch, spares)) = inbox.recv() {
+                let waiting = counter.fetch_sub(batch.events.len(), Ordering::Relaxed);
+                scribe.write(batch, spares, waiting);
+            }
+            scribe.end()
+        })?;
         Ok(Self { batches, waiting, thread })
     }
 
@@ -93,35 +106,45 @@ impl Journal {
     }
 }
 
-fn write(
-    mut writer: Writer,
-    inbox: &Receiver<(Batch, Spares)>,
-    waiting: &AtomicUsize,
-    on_failure: &OnFailure,
-) -> Written {
-    let mut seen = Vec::new();
-    let mut failed = None;
-    let mut behind = false;
-    while let Ok((mut batch, spares)) = inbox.recv() {
-        let left = waiting.fetch_sub(batch.events.len(), Ordering::Relaxed);
-        if left > WAITING && !behind {
-            behind = true;
-            on_failure("the disk does not keep up with the rows");
+/// The state of the writing thread.
+struct Scribe {
+    writer: Writer,
+    on_failure: OnFailure,
+    window_start: Moment,
+    seen: Vec<bool>,
+    inside: Vec<bool>,
+    fold: StreamFold,
+    failed: Option<firstcheck_bundle::Error>,
+    behind: bool,
+}
+
+impl Scribe {
+    fn new(writer: Writer, rows: usize, window_start: Moment, on_failure: OnFailure) -> Self {
+        Self {
+            writer,
+            on_failure,
+            window_start,
+            seen: vec![false; rows],
+            inside: vec![false; rows],
+            fold: StreamFold::new(rows),
+            failed: None,
+            behind: false,
         }
-        if failed.is_some() {
-            continue;
+    }
+
+    fn write(&mut self, mut batch: Batch, spares: Spares, waiting: usize) {
+        if waiting > WAITING && !self.behind {
+            self.behind = true;
+            (self.on_failure)("the disk does not keep up with the rows");
         }
-        for (row, _) in &batch.requests {
-            let row = *row as usize;
-            if row >= seen.len() {
-                seen.resize(row + 1, false);
-            }
-            seen[row] = true;
+        if self.failed.is_some() {
+            return;
         }
+        self.fold(&batch);
         let rows = Rows { requests: &batch.requests, events: &batch.events, signals: &batch.signals, spans: &[] };
-        if let Err(error) = writer.append(rows) {
-            on_failure(&error.to_string());
-            failed = Some(error);
+        if let Err(error) = self.writer.append(rows) {
+            (self.on_failure)(&error.to_string());
+            self.failed = Some(error);
         }
         if let Some(spares) = spares {
             batch.events.clear();
@@ -129,5 +152,24 @@ fn write(
             drop(spares.send(batch.events));
         }
     }
-    Written { writer, seen, failed }
+
+    fn fold(&mut self, batch: &Batch) {
+        for (row, request) in &batch.requests {
+            let row = *row as usize;
+            if let (Some(seen), Some(inside)) = (self.seen.get_mut(row), self.inside.get_mut(row)) {
+                *seen = true;
+                *inside = request.intended >= self.window_start;
+            }
+        }
+        for event in &batch.events {
+            let inside = self.inside.get(event.request as usize).copied().unwrap_or(false);
+            self.fold.add(event, inside);
+        }
+    }
+
+    fn end(self) -> Written {
+        // What a stream's total says of its tokens does not matter here: the client is judged by events.
+        let streams = self.fold.finish(&Requests::default(), None);
+        Written { writer: self.writer, seen: self.seen, streams, failed: self.failed }
+    }
 }

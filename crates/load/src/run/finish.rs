@@ -3,7 +3,10 @@
 use crate::{
     error::Error,
     record::journal::Written,
-    run::{Cost, Finished, threads::Driven},
+    run::{
+        Cost, Finished,
+        threads::{Driven, window_start},
+    },
     shard::Common,
     steady,
     watch_self::verdict,
@@ -16,17 +19,16 @@ use firstcheck_model::{
     unit::Seconds,
 };
 use firstcheck_workload::trace::{Due, Trace};
-use std::time::Duration;
 
 /// Completes the bundle.
 pub(super) fn finish(common: &Common, driven: Driven, written: Written, mut info: RunInfo) -> Result<Finished, Error> {
-    let Written { mut writer, seen, failed } = written;
+    let Written { mut writer, seen, streams, failed } = written;
     let options = &common.options;
     let end = Moment::at(driven.offered_ns);
-    let start = Moment::at(nanoseconds(options.warm_up));
+    let start = window_start(options);
     info.window = (start < end).then_some(Window { start, end });
     let driven_share = driven_share(common, &driven, &seen);
-    info.client = Some(verdict::judge(&driven.watch, driven_share, &options.thresholds));
+    info.client = Some(verdict::judge(&driven.watch, &streams, driven_share, &options.thresholds));
     info.warnings.extend(steady_warning(&driven, start));
     if let Some(reason) = common.stop.reason() {
         info.state = RunState::Interrupted { reason };
@@ -54,10 +56,6 @@ pub(super) fn finish(common: &Common, driven: Driven, written: Written, mut info
         }
     };
     Ok(Finished { dir, info, failures: driven.failures, cost })
-}
-
-fn nanoseconds(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// Rows that the plan offered before `end` and that were never sent, and rows in between that never came due.

@@ -90,7 +90,12 @@ pub fn run(
     }
 
     let stop = control.stop.clone();
-    let journal = Journal::start(writer, Box::new(move |reason| stop.interrupt(reason)))?;
+    let journal = Journal::start(
+        writer,
+        trace.len(),
+        threads::window_start(options),
+        Box::new(move |reason| stop.interrupt(reason)),
+    )?;
     let common = Arc::new(Common {
         trace: Arc::clone(trace),
         plan,

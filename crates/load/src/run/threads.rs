@@ -5,6 +5,7 @@ use crate::{
     error::Error,
     event_loop::{self, Ended},
     observer::{self, Notes, Observer, Times},
+    options::Options,
     progress::{Control, Phase, Progress},
     record::journal::Journal,
     run::observation::Observation,
@@ -31,6 +32,15 @@ use tokio::runtime::Runtime;
 const LEAD_NS: i64 = 20_000_000;
 /// Between two looks at how far the run is.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// When the window begins.
+pub(super) fn window_start(options: &Options) -> Moment {
+    Moment::at(nanoseconds(options.warm_up))
+}
+
+fn nanoseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
 
 /// What the threads of a run leave behind.
 #[derive(Default)]
@@ -135,7 +145,6 @@ fn scrape_before(observation: &Observation, journal: &Journal, runtime: &Runtime
 /// When to scrape whatever the interval says: at the ends of the window, as far as the clock decides them.
 fn times(common: &Common) -> Times {
     let options = &common.options;
-    let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let warm_up_ns = nanoseconds(options.warm_up);
     let end_ns = options.duration.map(|duration| warm_up_ns.saturating_add(nanoseconds(duration)));
     let last_ns = common.plan.last_due().and_then(|due| due.get());
@@ -164,7 +173,7 @@ fn look_on(common: &Common, clock: RunClock, observer: Option<&Observer>, lives:
 fn progress(common: &Common, clock: RunClock, drained: bool) -> Progress {
     let counters = &common.counters;
     let now_ns = clock.now_ns();
-    let warm = now_ns >= i64::try_from(common.options.warm_up.as_nanos()).unwrap_or(i64::MAX);
+    let warm = now_ns >= nanoseconds(common.options.warm_up);
     Progress {
         at: Moment::at(now_ns),
         phase: match (drained, warm) {

@@ -1,9 +1,12 @@
 //! What the client finds out about itself, and what may therefore not be believed.
+//!
+//! What single events tell (gaps that arrived together, the delay between kernel and client) is folded by the journal's
+//! thread from the rows themselves; here is what only the event loop can see.
 
 pub(crate) mod heartbeat;
 pub(crate) mod verdict;
 
-use firstcheck_model::{distribution::Distribution, event::COALESCED_NS};
+use firstcheck_model::distribution::Distribution;
 
 /// What one shard saw of itself inside the window.
 #[derive(Debug, Clone, Default)]
@@ -12,21 +15,13 @@ pub(crate) struct Watch {
     pub measuring: bool,
     /// Actual minus intended send.
     pub send_lag: Distribution,
-    /// Kernel receive to read, of the events that carry a stamp.
-    pub delay: Distribution,
-    /// Gaps between token-bearing events.
-    pub gaps: Distribution,
-    /// Gaps too short to have been paced by a server.
-    pub coalesced: u64,
     /// Events of whatever kind.
     pub events: u64,
     /// Events of whatever kind, those outside the window included.
     pub all_events: u64,
-    /// Events that carry a kernel stamp.
-    pub stamped: u64,
     /// Longest lateness of the heartbeat, nanoseconds.
     pub longest_stall_ns: i64,
-    /// Times the heartbeat looked, and the streams it found busy then.
+    /// Times the heartbeat looked.
     pub beats: u64,
     /// Sum over the beats of requests in flight and of streams that think.
     pub busy: u64,
@@ -43,37 +38,20 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Notes the gap between two token-bearing events of a stream.
+    /// Notes a read that ended `events` events.
     #[inline]
-    pub fn gap(&mut self, gap_ns: i64) {
-        if self.measuring {
-            self.gaps.add_ns(gap_ns, 1);
-            self.coalesced += u64::from(gap_ns < COALESCED_NS);
-        }
-    }
-
-    /// Notes a read that ended `events` events, of which the last carries a stamp `delay_ns` old, if any.
-    #[inline]
-    pub fn read(&mut self, events: u64, delay_ns: Option<i64>) {
+    pub fn read(&mut self, events: u64) {
         self.all_events += events;
         if self.measuring {
             self.events += events;
-            if let Some(delay_ns) = delay_ns {
-                self.stamped += 1;
-                self.delay.add_ns(delay_ns, 1);
-            }
         }
     }
 
     /// Adds what another shard saw; of stalls and CPU the worst shard counts.
     pub fn merge(&mut self, other: &Self) {
         self.send_lag.merge(&other.send_lag);
-        self.delay.merge(&other.delay);
-        self.gaps.merge(&other.gaps);
-        self.coalesced += other.coalesced;
         self.events += other.events;
         self.all_events += other.all_events;
-        self.stamped += other.stamped;
         self.longest_stall_ns = self.longest_stall_ns.max(other.longest_stall_ns);
         self.beats = self.beats.max(other.beats);
         self.busy += other.busy;

@@ -3,6 +3,7 @@
 use super::Watch;
 use crate::options::Thresholds;
 use firstcheck_model::{
+    event::Streams,
     metric::Metric,
     run::{ClientHealth, Doubt},
     unit::Seconds,
@@ -11,26 +12,31 @@ use firstcheck_model::{
 /// Metrics that rest on the time of single events.
 const OF_GAPS: [Metric; 3] = [Metric::Itl, Metric::EventGap, Metric::LongestGap];
 
-/// Judges what was seen; `driven_share` is the share of the planned load that was driven, where that can be told.
-pub(crate) fn judge(watch: &Watch, driven_share: Option<f64>, thresholds: &Thresholds) -> ClientHealth {
-    let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+/// Judges what the event loops saw of themselves and what the events of the window fold into; `driven_share` is the share of the planned load that was driven, where that can be told.
+pub(crate) fn judge(
+    watch: &Watch,
+    streams: &Streams,
+    driven_share: Option<f64>,
+    thresholds: &Thresholds,
+) -> ClientHealth {
+    let (delay, events) = (&streams.client_delay, streams.total_events);
     let mut health = ClientHealth {
         send_lag_p50: watch.send_lag.quantile(0.5),
         send_lag_p99: watch.send_lag.quantile(0.99),
         longest_stall: (watch.beats > 0).then_some(Seconds(watch.longest_stall_ns as f64 * 1e-9)),
         cpu_share: (watch.window_ns > 0).then(|| watch.cpu_ns as f64 / watch.window_ns as f64),
-        coalesced_share: share(watch.coalesced, watch.gaps.count()),
-        stamped_share: share(watch.stamped, watch.events),
-        delay_p50: watch.delay.quantile(0.5),
-        delay_p99: watch.delay.quantile(0.99),
+        coalesced_share: streams.coalesced_share(),
+        stamped_share: (events > 0).then(|| delay.count() as f64 / events as f64),
+        delay_p50: delay.quantile(0.5),
+        delay_p99: delay.quantile(0.99),
         driven_share,
         doubts: Vec::new(),
     };
-    health.doubts = doubts(&health, watch, thresholds);
+    health.doubts = doubts(&health, streams, thresholds);
     health
 }
 
-fn doubts(health: &ClientHealth, watch: &Watch, thresholds: &Thresholds) -> Vec<Doubt> {
+fn doubts(health: &ClientHealth, streams: &Streams, thresholds: &Thresholds) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let mut doubt = |metrics: &[Metric], reason: String| {
         doubts.extend(metrics.iter().map(|metric| Doubt { metric: Some(*metric), reason: reason.clone() }));
@@ -42,7 +48,7 @@ fn doubts(health: &ClientHealth, watch: &Watch, thresholds: &Thresholds) -> Vec<
             format!("{:.1} % of the event gaps arrived together (limit {:.1} %)", share * 1e2, limit * 1e2),
         );
     }
-    if let (Some(delay), Some(gap)) = (health.delay_p50, watch.gaps.quantile(0.5))
+    if let (Some(delay), Some(gap)) = (health.delay_p50, streams.event_gaps.quantile(0.5))
         && delay.0 > thresholds.delay_share * gap.0
         && gap.0 > 0.0
     {

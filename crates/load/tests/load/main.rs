@@ -1,5 +1,8 @@
 //! Tests of the load client through its public interfaces.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod hostile;
+mod offer;
 mod protocol;
+mod server;
 mod wire;
