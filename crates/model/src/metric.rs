@@ -45,6 +45,10 @@ pub enum Metric {
     PrefillTime,
     /// Decode time, mean of the window.
     DecodeTime,
+    /// Time to first token as the server's own histogram has it, mean of the window.
+    TtftServer,
+    /// Inter-token latency as the server's own histogram has it, mean of the window.
+    ItlServer,
     /// Actual minus intended send.
     SendLag,
 }
@@ -60,7 +64,7 @@ pub enum Worse {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Ttft,
         Self::TtftFromSent,
         Self::Itl,
@@ -80,6 +84,8 @@ impl Metric {
         Self::QueueTime,
         Self::PrefillTime,
         Self::DecodeTime,
+        Self::TtftServer,
+        Self::ItlServer,
         Self::SendLag,
     ];
 
@@ -105,6 +111,8 @@ impl Metric {
             Self::QueueTime => "queue_time",
             Self::PrefillTime => "prefill_time",
             Self::DecodeTime => "decode_time",
+            Self::TtftServer => "ttft_server",
+            Self::ItlServer => "itl_server",
             Self::SendLag => "send_lag",
         }
     }
@@ -120,6 +128,7 @@ impl Metric {
             | Self::LongestGap
             | Self::E2e => "s",
             Self::QueueTime | Self::PrefillTime | Self::DecodeTime | Self::SendLag => "s",
+            Self::TtftServer | Self::ItlServer => "s",
             Self::OutputThroughput | Self::InputThroughput => "tokens/s",
             Self::RequestThroughput | Self::Goodput => "requests/s",
             Self::GoodShare | Self::FailedShare | Self::HitRate => "1",

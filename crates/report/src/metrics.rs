@@ -52,16 +52,19 @@ fn is_shown(row: &MetricRow, report: &Report) -> bool {
         row.margin.is_some() || !matches!(row.claim, Claim::Shown | Claim::NotClaimable | Claim::NotComparable);
     let there = |metric: Metric| report.metrics.iter().any(|other| other.metric == metric && other.stat == row.stat);
     let headline = match row.metric {
-        Metric::Ttft => ["p50", "p95", "p99"].contains(&row.stat.as_str()),
+        Metric::Ttft => ["mean", "p50", "p95", "p99"].contains(&row.stat.as_str()),
         Metric::TtftFromSent => ["p50", "p95"].contains(&row.stat.as_str()) && !there(Metric::Ttft),
         Metric::Itl => ["mean", "p50", "p99"].contains(&row.stat.as_str()),
         Metric::EventGap => ["mean", "p50", "p99"].contains(&row.stat.as_str()) && !there(Metric::Itl),
         Metric::Tpot => row.stat == "p50" || (row.stat == "mean" && !has(report, Metric::Tpot, "p50")),
         Metric::LongestGap | Metric::E2e => ["p50", "p95"].contains(&row.stat.as_str()),
         Metric::OutputThroughput | Metric::RequestThroughput | Metric::Goodput | Metric::GoodShare => true,
-        Metric::FailedShare => [row.base, row.candidate].iter().any(|side| *side != Some(Quantity::Finite(0.0))),
+        Metric::FailedShare => {
+            [row.base, row.candidate].into_iter().flatten().any(|side| side != Quantity::Finite(0.0))
+        }
         Metric::Preemptions | Metric::HitRate | Metric::KvCapacity => true,
         Metric::QueueTime | Metric::PrefillTime | Metric::DecodeTime => report.stages.is_empty(),
+        Metric::TtftServer | Metric::ItlServer => true,
         Metric::InputThroughput | Metric::SendLag => false,
     };
     judged || headline

@@ -55,6 +55,8 @@ pub(crate) fn metric(metric: Metric) -> &'static str {
         Metric::QueueTime => "queue wait",
         Metric::PrefillTime => "prefill",
         Metric::DecodeTime => "decode",
+        Metric::TtftServer => "TTFT at the server",
+        Metric::ItlServer => "ITL at the server",
         Metric::SendLag => "send lag",
     }
 }

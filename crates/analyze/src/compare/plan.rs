@@ -25,7 +25,9 @@ const TOTALS: [Metric; 9] = [
     Metric::KvCapacity,
 ];
 
-const STAGES: [Metric; 3] = [Metric::QueueTime, Metric::PrefillTime, Metric::DecodeTime];
+/// Means that the server's own histograms give.
+const SERVER_MEANS: [Metric; 5] =
+    [Metric::TtftServer, Metric::ItlServer, Metric::QueueTime, Metric::PrefillTime, Metric::DecodeTime];
 
 /// Quantiles of every latency.
 pub(super) const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
@@ -42,7 +44,7 @@ pub(super) fn plan(policy: &Policy) -> Vec<Key> {
         keys.extend(quantiles.into_iter().map(|p| Key { metric, stat: Stat::Quantile(p) }));
     }
     keys.extend(TOTALS.map(|metric| Key { metric, stat: Stat::Total }));
-    keys.extend(STAGES.map(|metric| Key { metric, stat: Stat::Mean }));
+    keys.extend(SERVER_MEANS.map(|metric| Key { metric, stat: Stat::Mean }));
     keys.extend([0.5, 0.99].map(|p| Key { metric: Metric::SendLag, stat: Stat::Quantile(p) }));
     keys
 }
@@ -54,7 +56,7 @@ pub(super) fn is_latency(metric: Metric) -> bool {
 
 /// Whether the metric holds the wait in the queue, which answers to the arrivals and the load.
 pub(super) fn holds_the_queue(metric: Metric) -> bool {
-    matches!(metric, Metric::Ttft | Metric::TtftFromSent | Metric::E2e | Metric::QueueTime)
+    matches!(metric, Metric::Ttft | Metric::TtftFromSent | Metric::TtftServer | Metric::E2e | Metric::QueueTime)
 }
 
 /// Whether quantiles of the metric are taken over gaps of streams.

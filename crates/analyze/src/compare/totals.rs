@@ -42,6 +42,8 @@ pub(super) fn cell(run: &RunEvidence, columns: &Columns, reading: &Reading, metr
             let size = run.info.fingerprint.number(field::KV_BLOCK_SIZE)?;
             Some(Cell::over(Some(blocks * size), 1))
         }
+        Metric::TtftServer => stage_mean(run, Signal::Ttft),
+        Metric::ItlServer => stage_mean(run, Signal::Itl),
         Metric::QueueTime => stage_mean(run, Signal::QueueTime),
         Metric::PrefillTime => stage_mean(run, Signal::PrefillTime),
         Metric::DecodeTime => stage_mean(run, Signal::DecodeTime),

@@ -1,0 +1,65 @@
+//! What can go wrong in an experiment.
+
+use std::path::PathBuf;
+
+/// An experiment that could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The ledger or a folder could not be read or written.
+    #[error("cannot {action} {}", .path.display())]
+    File {
+        /// `create`, `read`, `append to`.
+        action: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A line of the ledger that is no entry.
+    #[error("{}:{line}: not a ledger entry; remove the line or start in a new folder", .path.display())]
+    Ledger {
+        /// The ledger.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The ledger belongs to another plan.
+    #[error("{} was written by another plan ({found}); asked is {asked}: use a new folder", .path.display())]
+    OtherPlan {
+        /// The ledger.
+        path: PathBuf,
+        /// The plan that wrote it.
+        found: String,
+        /// The plan asked for.
+        asked: String,
+    },
+    /// The workload could not be made.
+    #[error("cannot make the workload")]
+    Workload(#[from] firstcheck_workload::error::Error),
+    /// The simulated engine refused.
+    #[error("the simulated engine failed")]
+    Simulation(#[from] firstcheck_sim::SimError),
+    /// The simulated engine's server failed.
+    #[error("the simulated engine's server failed")]
+    Serve(#[from] firstcheck_sim::serve::ServeError),
+    /// A bundle could not be written or read.
+    #[error("cannot write or read a bundle")]
+    Bundle(#[from] firstcheck_bundle::Error),
+    /// A run could not be read back.
+    #[error("cannot read a run back")]
+    Ingest(#[from] firstcheck_ingest::Error),
+    /// A live run failed.
+    #[error("the live run failed")]
+    Load(#[from] firstcheck_load::Error),
+    /// A server's address could not be read.
+    #[error("cannot read the server's address")]
+    Address(#[source] firstcheck_observe::Error),
+    /// The driver's runtime could not start.
+    #[error("cannot start a runtime for the live pair")]
+    Runtime(#[source] std::io::Error),
+}

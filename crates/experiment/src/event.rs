@@ -1,0 +1,60 @@
+//! What a running experiment tells whoever shows its progress.
+
+use firstcheck_model::run::Role;
+use std::{path::PathBuf, time::Duration};
+
+/// One thing that happened. Showing it is the caller's business.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A part of the experiment begins.
+    Phase {
+        /// In words.
+        title: String,
+    },
+    /// A live run goes on.
+    Live {
+        /// Which side.
+        role: Role,
+        /// Time since the run began.
+        elapsed: Duration,
+        /// Planned length.
+        of: Duration,
+        /// Requests sent so far.
+        sent: u64,
+        /// Requests that ended.
+        done: u64,
+        /// Requests that failed.
+        failed: u64,
+        /// Events received.
+        events: u64,
+    },
+    /// A run ended and its bundle is written.
+    RunDone {
+        /// Its pair, from 0.
+        pair: u32,
+        /// Pairs planned.
+        pairs: u32,
+        /// Which side.
+        role: Role,
+        /// Where it is.
+        bundle: PathBuf,
+    },
+    /// A pair is complete.
+    PairDone {
+        /// The pair, from 0.
+        pair: u32,
+        /// Pairs planned.
+        pairs: u32,
+        /// Ratio of the p95 TTFT so far, with its interval once there is one.
+        ratio: Option<RatioSoFar>,
+    },
+}
+
+/// The ratio of a metric over the pairs so far.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RatioSoFar {
+    /// candidate / base.
+    pub ratio: f64,
+    /// Its interval, once there is one.
+    pub interval: Option<[f64; 2]>,
+}

@@ -1,0 +1,3 @@
+//! Plans: pure state machines over the ledger.
+
+pub mod pairs;

@@ -1,0 +1,6 @@
+//! Experiments through their public interface.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod incident;
+mod ledgers;
+mod plans;
