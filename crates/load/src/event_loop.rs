@@ -104,12 +104,12 @@ async fn live(shard: &Rc<Shard>) -> io::Result<i64> {
 
 async fn offer_all(shard: &Rc<Shard>) -> i64 {
     shard.alarm.until(0).await;
-    offer::offer(shard).await;
+    let exhausted = offer::offer(shard).await;
     let end_ns = offering_end_ns(shard);
     match end_ns {
         Some(end_ns) => tokio::select! {
             () = shard.alarm.until(end_ns) => {}
-            () = offer::quiet(shard) => {}
+            () = offer::quiet(shard), if exhausted => {}
         },
         None => offer::quiet(shard).await,
     }

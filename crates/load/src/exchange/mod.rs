@@ -104,9 +104,9 @@ impl Exchange {
             return;
         }
         self.shard.count_sent();
-        let mut watch = self.shard.watch.borrow_mut();
-        if let Some(lag) = self.request.sent.ns_since(self.request.intended).filter(|_| watch.measuring) {
-            watch.send_lag.add_ns(lag, 1);
+        let inside = self.request.intended >= Moment::at(self.shard.window_start_ns);
+        if let Some(lag_ns) = self.request.sent.ns_since(self.request.intended).filter(|_| inside) {
+            self.shard.watch.borrow_mut().send_lag.add_ns(lag_ns, 1);
         }
     }
 

@@ -3,12 +3,12 @@
 use crate::{exchange, protocol::request::Rendered, shard::Shard};
 use std::{future::Future, pin::Pin, rc::Rc};
 
-/// Offers this shard's part of the plan; returns when the last timed row has been sent. Streams and sessions go on as
-/// tasks, counted in [`Shard::live`].
+/// Offers this shard's part of the plan; returns when no timed row is left (true) or when the next one is due after the
+/// run's end (false). Streams and sessions go on as tasks, counted in [`Shard::live`].
 ///
 /// Shard *s* of *n* takes every *n*-th timed row and every *n*-th stream. The followers of a row are offered by the
 /// shard that offered the row.
-pub(crate) async fn offer(shard: &Rc<Shard>) {
+pub(crate) async fn offer(shard: &Rc<Shard>) -> bool {
     let plan = &shard.common.plan;
     let shards = shard.common.options.shards.max(1);
     for stream in (shard.number..plan.streams).step_by(shards) {
@@ -16,17 +16,18 @@ pub(crate) async fn offer(shard: &Rc<Shard>) {
     }
     for (due_ns, row) in plan.timed.iter().copied().skip(shard.number).step_by(shards) {
         if due_ns >= shard.end_ns {
-            return;
+            return false;
         }
         // Rendered ahead of its time, so that the send does not wait for it.
         let Some(rendered) = render(shard, row) else { continue };
         shard.alarm.until(due_ns).await;
         let place = Place::take(shard).await;
         if shard.clock.now_ns() >= shard.end_ns {
-            return;
+            return false;
         }
         spawn(shard, chain(Rc::clone(shard), row, due_ns, Some((rendered, place))));
     }
+    true
 }
 
 /// One stream of the closed loop: its next request when the last one, with all its turns, has ended.

@@ -14,9 +14,9 @@ fn thread_cpu_ns() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Beats until it is dropped.
+/// Beats until it is dropped, from the run's start on and at the window's start whatever the rhythm.
 pub(crate) async fn beat(shard: &Shard) {
-    let mut due = shard.clock.now_ns() + BEAT_NS;
+    let mut due = 0;
     let mut handed_over = due;
     loop {
         shard.alarm.until(due).await;
@@ -29,7 +29,8 @@ pub(crate) async fn beat(shard: &Shard) {
         }
         shard.publish();
         // After a stall the beats that were missed are not made up for.
-        due = now.max(due) + BEAT_NS;
+        let next = now.max(due) + BEAT_NS;
+        due = if now < shard.window_start_ns { next.min(shard.window_start_ns) } else { next };
     }
 }
 

@@ -11,9 +11,9 @@ use firstcheck_model::distribution::Distribution;
 /// What one shard saw of itself inside the window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watch {
-    /// Whether the window is open: nothing is counted outside.
+    /// Whether the window is open: what is not counted by request is not counted outside.
     pub measuring: bool,
-    /// Actual minus intended send.
+    /// Actual minus intended send, of the requests intended from the window's start on.
     pub send_lag: Distribution,
     /// Events of whatever kind.
     pub events: u64,

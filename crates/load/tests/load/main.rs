@@ -3,6 +3,9 @@
 
 mod hostile;
 mod offer;
+mod offering;
 mod protocol;
+mod secure;
 mod server;
+mod steady;
 mod wire;

@@ -49,7 +49,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that follows `script`, which is given each request and its number.
+    /// A server that follows `script`, which is given each POST request and its number.
     pub fn start(script: impl Fn(&Received, usize) -> Vec<Act> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -84,7 +84,7 @@ fn serve(mut socket: TcpStream, connection: usize, script: &Arc<Script>, log: &A
         let number = {
             let mut log = log.lock().unwrap();
             log.push(request.clone());
-            log.len() - 1
+            log.iter().filter(|request| request.head.starts_with("POST")).count().saturating_sub(1)
         };
         if request.head.starts_with("GET") {
             let body = page(&request.head);
