@@ -1,2 +1,14 @@
-//! The binary `firstcheck`.
-fn main() {}
+//! The binary `firstcheck`: parse, call, print, exit.
+
+mod app;
+mod args;
+mod commands;
+mod config;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    app::main(std::env::args_os())
+}

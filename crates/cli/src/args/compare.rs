@@ -1,0 +1,36 @@
+//! `firstcheck compare`.
+
+use super::{OutputArgs, SeverityArg};
+use clap::Args;
+use firstcheck_model::slo::Slo;
+use std::path::PathBuf;
+
+/// Say whether the candidate is worse, by how much, how surely, and where the time went
+///
+/// A side is one or more runs: bundles of `firstcheck run`, folders of them, or result files of vllm bench serve, SGLang
+/// bench, AIPerf, GuideLLM and inference-perf. Runs that were measured in pairs are compared in pairs; one run a side
+/// shows effects and cannot pass. Gates and margins: section [compare] of firstcheck.toml.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  firstcheck compare --base old/ --candidate new/ --slo ttft=1s,itl=50ms
+  firstcheck compare --base old.json --candidate new.json --format markdown
+  firstcheck compare --base pairs/*-base --candidate pairs/*-candidate --policy firstcheck.toml
+
+Exit codes: 0 pass · 1 a gate failed, or a finding at --fail-on · 2 failure · 3 cannot tell or not comparable")]
+pub struct CompareArgs {
+    /// Runs of what is known to be good
+    #[arg(long, required = true, num_args = 1.., value_name = "RUN")]
+    pub base: Vec<PathBuf>,
+    /// Runs of what is in question
+    #[arg(long, required = true, num_args = 1.., value_name = "RUN")]
+    pub candidate: Vec<PathBuf>,
+    /// Objective of goodput: ttft, itl (or tpot), e2e, gap
+    #[arg(long, value_name = "SLO")]
+    pub slo: Option<Slo>,
+    /// Exit 1 when a finding is at least this severe
+    #[arg(long, value_name = "SEVERITY")]
+    pub fail_on: Option<SeverityArg>,
+    /// Where the report goes.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}

@@ -1,0 +1,144 @@
+//! What the command line says: parsing only. Each verb turns its arguments into validated settings.
+
+mod compare;
+mod demo;
+mod explain;
+mod fingerprint;
+mod help;
+mod import;
+mod report;
+mod run;
+mod sim;
+mod value;
+
+pub use compare::CompareArgs;
+pub use demo::DemoArgs;
+pub use explain::ExplainArgs;
+pub use fingerprint::FingerprintArgs;
+pub use import::ImportArgs;
+pub use report::ReportArgs;
+pub use run::{ApiArg, ArrivalArgs, PeriodArgs, RecordArgs, RunArgs, TargetArgs, WorkloadArgs};
+pub use sim::{ServeArgs, SimArgs, SimVerb};
+pub use value::{ArrivalsArg, SaltArg};
+
+use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use firstcheck_model::finding::Severity;
+use std::{ffi::OsString, path::PathBuf};
+
+/// Finds out what made an LLM-serving deployment slower, less stable or wrong, and proves it
+#[derive(Debug, Parser)]
+#[command(name = "firstcheck", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true, subcommand_required = true)]
+pub struct Cli {
+    /// What holds for every verb.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// Options of every verb.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub struct Global {
+    /// Configuration file; without it ./firstcheck.toml, if there is one
+    #[arg(long, global = true, value_name = "FILE", visible_alias = "policy")]
+    pub config: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// No progress
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    // Where standard output is a terminal.
+    Auto,
+    // Always.
+    Always,
+    // Never.
+    Never,
+}
+
+/// Options of verbs that report.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Report")]
+pub struct OutputArgs {
+    /// How the report is laid out
+    #[arg(long, value_name = "FORMAT", default_value = "terminal")]
+    pub format: FormatArg,
+    /// Write the report to a file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// How a report is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    // For a person
+    Terminal,
+    // For programs: docs/schema
+    Json,
+    // For a pull request
+    Markdown,
+}
+
+impl From<FormatArg> for firstcheck_report::Format {
+    fn from(format: FormatArg) -> Self {
+        match format {
+            FormatArg::Terminal => Self::Terminal,
+            FormatArg::Json => Self::Json,
+            FormatArg::Markdown => Self::Markdown,
+        }
+    }
+}
+
+/// The severity from which a finding decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SeverityArg {
+    // Worth knowing
+    Info,
+    // Costs something
+    Minor,
+    // Users notice
+    Major,
+    // Users are not served
+    Critical,
+}
+
+impl From<SeverityArg> for Severity {
+    fn from(severity: SeverityArg) -> Self {
+        match severity {
+            SeverityArg::Info => Self::Info,
+            SeverityArg::Minor => Self::Minor,
+            SeverityArg::Major => Self::Major,
+            SeverityArg::Critical => Self::Critical,
+        }
+    }
+}
+
+/// The verbs. Their order here is the order in `--help`, within the jobs of [`help`].
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    Demo(DemoArgs),
+    Explain(ExplainArgs),
+    Run(Box<RunArgs>),
+    Fingerprint(FingerprintArgs),
+    Compare(CompareArgs),
+    Sim(SimArgs),
+    Import(ImportArgs),
+    Report(ReportArgs),
+}
+
+/// Parses arguments.
+///
+/// # Errors
+/// clap's, which include `--help` and `--version`.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let matches = help::command().try_get_matches_from(arguments)?;
+    Cli::from_arg_matches(&matches)
+}

@@ -1,0 +1,144 @@
+//! Values of arguments that have a notation of their own.
+
+use firstcheck_model::slo::parse_duration;
+use firstcheck_workload::{arrivals::ArrivalProcess, spec::Source};
+use serde_json::{Map, Value};
+use std::{path::PathBuf, str::FromStr, time::Duration};
+
+/// A JSON object.
+pub type Object = Map<String, Value>;
+
+/// `60s`, `500ms`, `2m`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let seconds = parse_duration(text).map_err(|error| error.to_string())?;
+    Duration::try_from_secs_f64(seconds.0).map_err(|_| format!("`{text}` is too long"))
+}
+
+/// The same, or zero: `0`, `0s`.
+pub fn duration_or_zero(text: &str) -> Result<Duration, String> {
+    if ["0", "0s", "0ms"].contains(&text.trim()) { Ok(Duration::ZERO) } else { duration(text) }
+}
+
+/// `NAME:VALUE`.
+pub fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        // Not repeated: it may hold a key.
+        _ => Err("expected NAME:VALUE".into()),
+    }
+}
+
+/// `NAME=URL`.
+pub fn page(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, url)) if !name.is_empty() && url.contains("://") => Ok((name.to_owned(), url.to_owned())),
+        _ => Err("expected NAME=URL, as dcgm=http://127.0.0.1:9400/metrics".into()),
+    }
+}
+
+/// A JSON object.
+pub fn object(text: &str) -> Result<Object, String> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err("expected a JSON object, as {\"temperature\": 0}".into()),
+        Err(error) => Err(format!("no JSON: {error}")),
+    }
+}
+
+/// A source of requests with its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceArg {
+    /// Which format.
+    pub source: Source,
+    /// Its file; none for a synthetic workload.
+    pub file: Option<PathBuf>,
+}
+
+/// `synthetic`, or `FORMAT:FILE`.
+pub fn source(text: &str) -> Result<SourceArg, String> {
+    let (name, file) = match text.split_once(':') {
+        Some((name, file)) if !file.is_empty() => (name, Some(PathBuf::from(file))),
+        Some((name, _)) => (name, None),
+        None => (text, None),
+    };
+    let source = Source::from_str(name).map_err(|error| error.to_string())?;
+    match (source, &file) {
+        (Source::Synthetic, Some(_)) => Err("a synthetic workload reads no file".into()),
+        (Source::Synthetic, None) => Ok(SourceArg { source, file }),
+        (_, None) => Err(format!("expected {name}:FILE")),
+        (_, Some(_)) => Ok(SourceArg { source, file }),
+    }
+}
+
+/// What stands in front of each prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SaltArg {
+    /// A new one for each run.
+    Auto,
+    /// Nothing.
+    None,
+    /// This text.
+    Text(String),
+}
+
+impl FromStr for SaltArg {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "auto" => Self::Auto,
+            "none" => Self::None,
+            text => Self::Text(text.to_owned()),
+        })
+    }
+}
+
+/// An arrival process whose rate is an argument of its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ArrivalsArg {
+    /// Exponential gaps.
+    Poisson,
+    /// Equal gaps.
+    Constant,
+    /// Gamma gaps with this coefficient of variation.
+    Gamma(f64),
+    /// The file's own times, multiplied by this.
+    Trace(f64),
+}
+
+impl ArrivalsArg {
+    /// The process at `rate`; `None` where a trace has its own times.
+    pub fn at(self, rate: f64) -> Option<ArrivalProcess> {
+        match self {
+            Self::Poisson => Some(ArrivalProcess::Poisson { rate }),
+            Self::Constant => Some(ArrivalProcess::Constant { rate }),
+            // CV = 1 / √shape of the gamma distribution.
+            Self::Gamma(cv) => Some(ArrivalProcess::Gamma { rate, burstiness: 1.0 / (cv * cv) }),
+            Self::Trace(_) => None,
+        }
+    }
+}
+
+impl FromStr for ArrivalsArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = match text.split_once(':') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let positive = |value: &str| match value.parse::<f64>() {
+            Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+            _ => Err(format!("`{value}` is no positive number")),
+        };
+        match (name, value) {
+            ("poisson", None) => Ok(Self::Poisson),
+            ("constant", None) => Ok(Self::Constant),
+            ("gamma", Some(cv)) => positive(cv).map(Self::Gamma),
+            ("trace", None) => Ok(Self::Trace(1.0)),
+            ("trace", Some(scale)) => positive(scale).map(Self::Trace),
+            ("poisson" | "constant", Some(_)) => Err(format!("the rate is --rate: write --arrivals {name} --rate R")),
+            _ => Err("expected poisson, constant, gamma:CV, trace or trace:SCALE".into()),
+        }
+    }
+}

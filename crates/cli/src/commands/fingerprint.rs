@@ -1,0 +1,85 @@
+//! `firstcheck fingerprint`: what a deployment says it is, and what differs between two.
+
+use super::reading;
+use crate::{
+    app::{Context, TOOL},
+    args::FingerprintArgs,
+    output::Output,
+};
+use anyhow::{Context as _, bail};
+use firstcheck_model::{
+    exit_code::FINE,
+    fingerprint::Fingerprint,
+    report::{Difference, Report, SideReport},
+};
+use firstcheck_observe::{Address, Headers, HttpClient, Settings, identify};
+use std::path::PathBuf;
+
+/// Asks and reports.
+///
+/// # Errors
+/// An address that does not answer, a path that holds no run, or an environment variable that holds no key.
+pub fn run(args: FingerprintArgs, context: &Context) -> anyhow::Result<u8> {
+    let output = Output::open(&args.output, context.terminal)?;
+    let headers = headers(args.key_env.as_deref())?;
+    let mut report = Report::new("fingerprint", TOOL);
+    let first = fingerprint(&args.first, &headers, &mut report)?;
+    match &args.second {
+        None => {
+            report.why.push(args.first);
+            report.sides.candidate = Some(side(first));
+        }
+        Some(name) => {
+            let second = fingerprint(name, &headers, &mut report)?;
+            compare(&mut report, &first, &second);
+            report.why.push(format!("{} → {name}: {} fields differ", args.first, report.differences.len()));
+            report.sides.base = Some(side(first));
+            report.sides.candidate = Some(side(second));
+        }
+    }
+    output.write(&report)?;
+    Ok(FINE)
+}
+
+fn side(fingerprint: Fingerprint) -> SideReport {
+    SideReport { fingerprint, runs: Vec::new() }
+}
+
+fn headers(key_env: Option<&str>) -> anyhow::Result<Headers> {
+    let Some(name) = key_env else { return Ok(Headers::default()) };
+    match std::env::var(name) {
+        Ok(key) => Ok(Headers::default().bearer(key.trim())?),
+        Err(_) => bail!("the environment variable {name} holds no key: set it, or leave out --key-env"),
+    }
+}
+
+fn fingerprint(name: &str, headers: &Headers, report: &mut Report) -> anyhow::Result<Fingerprint> {
+    if !name.contains("://") {
+        let gathered = reading::runs(&[PathBuf::from(name)])?;
+        report.unread.extend(gathered.unread);
+        let run = gathered.runs.into_iter().next().with_context(|| format!("no run in {name}"))?;
+        return Ok(run.info.fingerprint);
+    }
+    let address: Address = name.parse()?;
+    let client = HttpClient::new(&Settings::default())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let identity = runtime.block_on(identify(&client, &address, headers));
+    let identity = identity.with_context(|| format!("cannot ask {address}"))?;
+    report.notes.extend(identity.notes);
+    Ok(identity.fingerprint)
+}
+
+fn compare(report: &mut Report, base: &Fingerprint, candidate: &Fingerprint) {
+    let differences = base.differences(candidate).into_iter().map(|(field, base, candidate)| Difference {
+        field: field.to_owned(),
+        base: base.to_owned(),
+        candidate: candidate.to_owned(),
+    });
+    report.differences.extend(differences);
+    for (which, has, lacks) in [("first", base, candidate), ("second", candidate, base)] {
+        let only: Vec<&str> = has.0.keys().map(String::as_str).filter(|name| lacks.get(name).is_none()).collect();
+        if !only.is_empty() {
+            report.notes.push(format!("stated by the {which} alone: {}", only.join(", ")));
+        }
+    }
+}

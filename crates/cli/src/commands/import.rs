@@ -1,0 +1,87 @@
+//! `firstcheck import`: result files of other tools as bundles.
+
+use super::{free_folder, reading};
+use crate::{
+    app::{Context, TOOL},
+    args::ImportArgs,
+    output::Output,
+};
+use anyhow::{Context as _, bail};
+use firstcheck_analyze::compare::{Policy, describe};
+use firstcheck_bundle::write_recording;
+use firstcheck_ingest::read_recordings;
+use firstcheck_model::{
+    exit_code::exit_code,
+    recording::Recording,
+    report::{Report, Unread},
+};
+use std::path::{Path, PathBuf};
+
+/// Imports and reports.
+///
+/// # Errors
+/// A file that is not there, files that hold no result, or a folder that cannot be written.
+pub fn run(args: ImportArgs, context: &Context) -> anyhow::Result<u8> {
+    let output = Output::open(&args.output, context.terminal)?;
+    for path in &args.files {
+        reading::must_exist(path)?;
+    }
+    std::fs::create_dir_all(&args.out).with_context(|| format!("cannot create {}", args.out.display()))?;
+    let mut report = Report::new("import", TOOL);
+    let mut imported = 0_usize;
+    for path in &args.files {
+        match read_recordings(path) {
+            Ok(recordings) => {
+                for recording in recordings {
+                    let bundle = bundle_folder(&args.out, path, &mut imported)?;
+                    write(&bundle, path, recording, &context.config.policy(None), &mut report)?;
+                }
+            }
+            Err(error) => {
+                report.unread.push(Unread { path: path.display().to_string(), line: None, reason: chain(&error) });
+            }
+        }
+    }
+    if imported == 0 {
+        let reasons: Vec<String> = report.unread.iter().map(|one| format!("{}: {}", one.path, one.reason)).collect();
+        bail!("nothing was imported: {}", reasons.join("; "));
+    }
+    let code = exit_code(&report, None);
+    output.write(&report)?;
+    Ok(code)
+}
+
+/// `OUT/NAME`, the file's name without its ending; numbered where that is taken.
+fn bundle_folder(out: &Path, path: &Path, imported: &mut usize) -> anyhow::Result<PathBuf> {
+    *imported += 1;
+    let name = path.file_stem().map_or_else(|| "run".into(), |stem| stem.to_string_lossy().into_owned());
+    free_folder(out, &name)
+}
+
+fn write(bundle: &Path, path: &Path, recording: Recording, policy: &Policy, report: &mut Report) -> anyhow::Result<()> {
+    write_recording(bundle, &recording).with_context(|| format!("cannot write {}", bundle.display()))?;
+    report.notes.push(format!("{} → {}", path.display(), bundle.display()));
+    let described = describe(&recording.into_evidence(bundle.display().to_string()), policy);
+    match (&mut report.sides.candidate, described.sides.candidate) {
+        (Some(side), Some(more)) => {
+            // Metrics of several runs would stand beside each other without a name.
+            side.runs.extend(more.runs);
+            report.metrics.clear();
+        }
+        (side, more) => {
+            *side = more;
+            report.metrics = described.metrics;
+        }
+    }
+    Ok(())
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text += &format!(": {cause}");
+        source = cause.source();
+    }
+    text
+}

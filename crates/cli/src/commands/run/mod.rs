@@ -1,0 +1,109 @@
+//! `firstcheck run`: a deployment is offered a workload, once or at several levels.
+
+mod interrupt;
+mod levels;
+mod settings;
+
+use crate::{
+    app::{Context, TOOL},
+    args::RunArgs,
+    output::Output,
+    progress,
+};
+use anyhow::Context as _;
+use firstcheck_analyze::compare::{Policy, describe};
+use firstcheck_load::{Control, Finished};
+use firstcheck_model::{
+    evidence::RunEvidence,
+    exit_code::exit_code,
+    report::{Report, Unread},
+    run::RunState,
+};
+use firstcheck_workload::{Skipped, error::Place};
+use levels::Level;
+use settings::Settings;
+use std::{path::Path, sync::Arc};
+
+/// Measures and reports.
+///
+/// # Errors
+/// Arguments that do not go together, a workload that cannot be read, a bundle that cannot be written.
+pub fn run(args: RunArgs, context: &Context) -> anyhow::Result<u8> {
+    let output = Output::open(&args.output, context.terminal)?;
+    let settings = Settings::new(args, &context.config)?;
+    let policy = context.config.policy(settings.slo);
+    let control = Control::default();
+    interrupt::watch(control.stop.clone());
+    let mut report = Report::new("run", TOOL);
+    report.seed = Some(settings.seed);
+    report.parameters = policy.parameters();
+    for level in &settings.levels {
+        let interrupted = measure(&settings, level, &control, context, &policy, &mut report)?;
+        if interrupted {
+            break;
+        }
+    }
+    let code = exit_code(&report, None);
+    output.write(&report)?;
+    Ok(code)
+}
+
+/// Runs one level; whether it ended early.
+fn measure(
+    settings: &Settings,
+    level: &Level,
+    control: &Control,
+    context: &Context,
+    policy: &Policy,
+    report: &mut Report,
+) -> anyhow::Result<bool> {
+    let (trace, skipped) = settings.trace(level)?;
+    report.unread.extend(skipped);
+    let folder = settings.folder(level);
+    let shown = Arc::new(progress::Run::new(&context.progress, level.name.as_deref()));
+    let watched = Arc::clone(&shown);
+    let control = control.clone().on_progress(move |progress| watched.tell(progress));
+    let finished =
+        firstcheck_load::run(&Arc::new(trace), &settings.target, &settings.options(level), &folder, &control);
+    shown.finish();
+    let finished = finished.with_context(|| format!("cannot measure {}", settings.target.address))?;
+    add(report, level, &read_back(&finished)?, policy);
+    report.notes.push(format!("bundle: {}", finished.dir.display()));
+    Ok(matches!(finished.info.state, RunState::Interrupted { .. }))
+}
+
+fn read_back(finished: &Finished) -> anyhow::Result<RunEvidence> {
+    let dir: &Path = &finished.dir;
+    let runs = firstcheck_ingest::read_runs(dir).with_context(|| format!("cannot read {} back", dir.display()))?;
+    runs.into_iter().next().with_context(|| format!("{} holds no run", dir.display()))
+}
+
+/// Adds a level's run: its metrics are a slice where there are several levels.
+fn add(report: &mut Report, level: &Level, run: &RunEvidence, policy: &Policy) {
+    let described = describe(run, policy);
+    let prefix = |text: String| match &level.name {
+        Some(name) => format!("{name}: {text}"),
+        None => text,
+    };
+    report.metrics.extend(described.metrics.into_iter().map(|mut row| {
+        row.slice = level.name.clone();
+        row
+    }));
+    report.why.extend(described.why.into_iter().map(prefix));
+    report.invalid.extend(described.invalid.into_iter().map(prefix));
+    report.notes.extend(described.notes.into_iter().map(prefix));
+    report.unread.extend(described.unread);
+    match (&mut report.sides.candidate, described.sides.candidate) {
+        (Some(side), Some(more)) => side.runs.extend(more.runs),
+        (side, more) => *side = more,
+    }
+}
+
+/// A row of a source that was left out, as unread.
+fn unread(path: &Path, skipped: &Skipped) -> Unread {
+    let line = match skipped.place {
+        Place::Line(line) => Some(line),
+        Place::Conversation(_) => None,
+    };
+    Unread { path: path.display().to_string(), line, reason: format!("{}: {}", skipped.place, skipped.reason) }
+}

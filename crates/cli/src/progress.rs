@@ -1,0 +1,144 @@
+//! Progress on standard error, where that is a terminal.
+
+use firstcheck_experiment::event::{Event, RatioSoFar};
+use firstcheck_model::{report::Quantity, run::Role};
+use firstcheck_report::number;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::{io::IsTerminal, time::Duration};
+
+/// A line that says what goes on; nothing where standard error is no terminal, or with `--quiet`.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    shown: bool,
+}
+
+impl Progress {
+    /// Progress as asked.
+    pub fn new(quiet: bool) -> Self {
+        Self { shown: !quiet && std::io::stderr().is_terminal() }
+    }
+
+    /// A bar of `length` steps.
+    pub fn bar(&self, length: u64) -> ProgressBar {
+        let bar = ProgressBar::with_draw_target(Some(length), self.target());
+        style(bar, "{spinner} [{bar:30}] {msg}")
+    }
+
+    /// A spinner for work of unknown length.
+    pub fn spinner(&self) -> ProgressBar {
+        let bar = style(ProgressBar::with_draw_target(None, self.target()), "{spinner} {msg}");
+        if self.shown {
+            bar.enable_steady_tick(Duration::from_millis(120));
+        }
+        bar
+    }
+
+    fn target(&self) -> ProgressDrawTarget {
+        if self.shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
+    }
+}
+
+fn style(bar: ProgressBar, template: &str) -> ProgressBar {
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        // A template that indicatif refuses costs the looks, not the run.
+        Err(_) => bar,
+    }
+}
+
+/// Progress of an experiment: what runs now, and what the pairs say so far.
+pub struct Experiment {
+    bar: ProgressBar,
+    so_far: String,
+}
+
+impl Experiment {
+    /// Nothing has happened yet.
+    pub fn new(progress: &Progress) -> Self {
+        Self { bar: progress.bar(0), so_far: String::new() }
+    }
+
+    /// Shows an event.
+    pub fn tell(&mut self, event: &Event) {
+        match event {
+            Event::Phase { title } => {
+                self.bar.println(title);
+                self.bar.set_position(0);
+                self.so_far.clear();
+            }
+            Event::Live { role, elapsed, of, sent, done, failed, events } => {
+                self.bar.set_length(of.as_millis() as u64);
+                self.bar.set_position(elapsed.as_millis() as u64);
+                let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
+                let message = format!("{}: {sent} sent, {done} done{failed}, {events} events", side(*role));
+                self.bar.set_message(message);
+            }
+            Event::RunDone { pair, pairs, role, .. } => {
+                self.bar.set_length(u64::from(*pairs) * 2);
+                self.bar.inc(1);
+                self.bar.set_message(format!("pair {} of {pairs}, {} done{}", pair + 1, side(*role), self.so_far));
+            }
+            Event::PairDone { ratio, .. } => {
+                if let Some(RatioSoFar { ratio, interval }) = ratio {
+                    let interval = interval.map_or(String::new(), |bounds| {
+                        format!(" ({})", number::change_interval(bounds.map(Quantity::Finite)))
+                    });
+                    self.so_far = format!(", p95 TTFT {}{interval}", number::change(*ratio));
+                }
+            }
+        }
+    }
+
+    /// Takes the line away.
+    pub fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn side(role: Role) -> &'static str {
+    match role {
+        Role::Base => "base",
+        Role::Candidate => "candidate",
+    }
+}
+
+/// Progress of one live run.
+pub struct Run {
+    bar: ProgressBar,
+    level: String,
+}
+
+impl Run {
+    /// Nothing was sent yet; `level` names a level of a sweep.
+    pub fn new(progress: &Progress, level: Option<&str>) -> Self {
+        let level = level.map_or(String::new(), |name| format!("{name}, "));
+        Self { bar: progress.bar(0), level }
+    }
+
+    /// Shows how far it is.
+    pub fn tell(&self, run: &firstcheck_load::Progress) {
+        use firstcheck_load::Phase;
+        let phase = match run.phase {
+            Phase::WarmUp => "warm-up",
+            Phase::Window => "window",
+            Phase::Drain => "awaiting answers",
+        };
+        self.bar.set_length(run.planned);
+        self.bar.set_position(run.done);
+        let failed = if run.failed > 0 { format!(", {} failed", run.failed) } else { String::new() };
+        let message = format!(
+            "{}{phase}: {} sent, {} done{failed}, {} in flight, {} events",
+            self.level,
+            run.sent,
+            run.done,
+            run.in_flight(),
+            run.events
+        );
+        self.bar.set_message(message);
+    }
+
+    /// Takes the line away.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,34 @@
+//! `firstcheck demo --fast`: the whole way once, in virtual time.
+
+use crate::{harness::Bench, schema};
+use firstcheck_model::report::{Report, Verdict};
+
+#[test]
+fn it_finds_what_it_hid_and_can_be_repeated() {
+    let bench = Bench::new();
+    let args = ["demo", "--fast", "--seed", "3", "--format", "json"];
+    let first = bench.expect(0, &[&args[..], &["--out", "one"]].concat()).out;
+    let second = bench.expect(0, &[&args[..], &["--out", "two"]].concat()).out;
+    assert_eq!(first.replace("one/", "two/").replace("in one", "in two"), second, "a seed gives one report");
+    let value = serde_json::from_str(&first).unwrap();
+    assert_eq!(schema::violations(&value), Vec::<String>::new());
+    let report: Report = serde_json::from_value(value).unwrap();
+    assert_eq!(report.verdict, Verdict::Fail, "{:?}", report.why);
+    assert_eq!(report.seed, Some(3));
+    assert!(!report.stages.is_empty() && !report.findings.is_empty());
+}
+
+#[test]
+fn its_bundles_can_be_compared_and_described() {
+    let bench = Bench::new();
+    bench.expect(0, &["demo", "--fast", "--pairs", "2", "--out", "demo"]);
+    let side = |role: &str| -> Vec<String> { (1..=2).map(|n| format!("demo/pairs/pair-{n:02}-{role}")).collect() };
+    let (base, candidate) = (side("base"), side("candidate"));
+    let mut args = vec!["compare", "--base"];
+    args.extend(base.iter().map(String::as_str));
+    args.push("--candidate");
+    args.extend(candidate.iter().map(String::as_str));
+    let said = bench.call(&args);
+    assert!([1, 3].contains(&said.code), "{said:?}");
+    assert!(bench.expect(0, &["report", &base[0]]).out.contains("TTFT p95"), "a bundle is described");
+}

@@ -1,0 +1,16 @@
+//! The binary over its public interface: arguments, standard output, exit codes, files.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a helper of a test fails the test")]
+
+mod artefacts;
+mod configuration;
+mod demo;
+mod exit_codes;
+#[path = "../../../report/tests/report/fixtures.rs"]
+mod fixtures;
+mod harness;
+mod help;
+mod live;
+mod printing;
+mod results;
+mod schema;

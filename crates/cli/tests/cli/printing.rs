@@ -1,0 +1,92 @@
+//! Where output goes: standard output, a file, a pipe that closes, colour.
+
+use crate::{
+    fixtures,
+    harness::{Bench, arg},
+    results::Like,
+};
+use std::{io::Read, process::Stdio};
+
+#[test]
+fn percent_changes_read_as_people_say_them() {
+    // 800 → 1200, 35 → 42 and 12 → 9 print as +50 %, +20 % and −25 %.
+    use firstcheck_model::{
+        metric::{Metric, Stat},
+        report::{MetricRow, Quantity, Report},
+    };
+    let bench = Bench::new();
+    let finite = |value: f64| Some(Quantity::Finite(value));
+    let row = |metric, stat, base, candidate| {
+        MetricRow::shown(metric, stat, finite(base), finite(candidate), [Some(1000), Some(1000)])
+    };
+    let mut report = Report::new("compare", "firstcheck 0.1.0");
+    report.sides = fixtures::regression().sides;
+    report.metrics = vec![
+        row(Metric::Ttft, Stat::Quantile(0.95), 0.8, 1.2),
+        row(Metric::Itl, Stat::Quantile(0.5), 0.035, 0.042),
+        row(Metric::Goodput, Stat::Total, 12.0, 9.0),
+    ];
+    let file = bench.write("report.json", &serde_json::to_string(&report).unwrap());
+    let said = bench.expect(0, &["report", arg(&file)]);
+    for expected in
+        ["TTFT p95 800 ms 1.20 s +50 %", "ITL p50 35.0 ms 42.0 ms +20 %", "goodput 12.0 req/s 9.00 req/s −25 %"]
+    {
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.out.lines().any(|line| words(line).starts_with(expected)), "{expected:?} in\n{}", said.out);
+    }
+}
+
+#[test]
+fn a_file_gets_the_report_and_standard_output_nothing() {
+    let bench = Bench::new();
+    let file = bench.write("report.json", &serde_json::to_string(&fixtures::cannot_tell()).unwrap());
+    let printed = bench.expect(3, &["report", arg(&file), "--format", "markdown"]).out;
+    let said = bench.expect(3, &["report", arg(&file), "--format", "markdown", "--output", "report.md"]);
+    assert_eq!(said.out, "");
+    assert_eq!(std::fs::read_to_string(bench.path("report.md")).unwrap(), printed);
+}
+
+#[test]
+fn a_destination_that_cannot_be_written_is_known_before_the_work() {
+    let bench = Bench::new();
+    let args = ["compare", "--base", "nowhere", "--candidate", "nowhere", "--output", "no/such/folder/report.json"];
+    let said = bench.expect(2, &args);
+    assert!(said.err.starts_with("error: cannot create no/such/folder/report.json\ncause: "), "{}", said.err);
+}
+
+#[test]
+fn colour_only_where_it_is_asked_for() {
+    let bench = Bench::new();
+    let file = bench.write("report.json", &serde_json::to_string(&fixtures::regression()).unwrap());
+    assert!(!bench.expect(1, &["report", arg(&file)]).out.contains('\u{1b}'), "a pipe gets none");
+    assert!(bench.expect(1, &["report", arg(&file), "--color", "always"]).out.contains('\u{1b}'));
+}
+
+#[test]
+fn a_pipe_that_closes_is_no_failure() {
+    let bench = Bench::new();
+    let good = bench.write("good.json", &Like::GOOD.file());
+    let mut child = bench
+        .command(&["compare", "--base", arg(&good), "--candidate", arg(&good)])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{err}");
+    assert_eq!(err, "");
+}
+
+#[test]
+fn explain_lists_the_checks_and_prints_a_page() {
+    let bench = Bench::new();
+    let table = bench.expect(0, &["explain"]).out;
+    assert!(table.lines().any(|line| line.starts_with("S15  constant-preemption  ")), "{table}");
+    let by_code = bench.expect(0, &["explain", "S15"]).out;
+    assert!(by_code.starts_with("# S15 constant-preemption\n"), "{by_code}");
+    assert_eq!(by_code, bench.expect(0, &["explain", "constant-preemption"]).out);
+    let said = bench.expect(2, &["explain", "constant-premption"]);
+    assert_eq!(said.err, "error: no check `constant-premption`; did you mean `constant-preemption`?\n");
+}
