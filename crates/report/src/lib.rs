@@ -10,6 +10,7 @@ mod metrics;
 pub mod number;
 mod sides;
 mod source;
+mod stages;
 mod terminal;
 mod tone;
 mod words;

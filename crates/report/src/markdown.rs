@@ -2,7 +2,7 @@
 
 use crate::{
     layout::{Align, Table, escape},
-    metrics, number, sides, source, words,
+    metrics, number, sides, source, stages, words,
 };
 use firstcheck_model::{
     finding::{Cause, Finding, FollowUp, Outcome},
@@ -13,14 +13,19 @@ use firstcheck_model::{
 /// Lays out the report.
 pub(crate) fn page(report: &Report) -> String {
     let mut blocks = vec![headline(report)];
-    if let Some(table) = sides::fingerprint(&report.sides).or_else(|| sides::sides(&report.sides)) {
-        blocks.push(table.markdown());
+    if let Some(fingerprint) = sides::fingerprint(&report.sides) {
+        blocks.push(fingerprint.markdown());
+    } else if let Some(compared) = sides::sides(&report.sides) {
+        let shared = compared.shared.iter().map(|(name, text)| format!("- {name} of both: {}\n", escape(text)));
+        blocks.push(compared.table.markdown());
+        blocks.extend((!compared.shared.is_empty()).then(|| shared.collect()));
     }
     blocks.extend(list("Warnings", sides::warnings(&report.sides)));
     blocks.extend(differences(report));
     blocks.extend(metric_table(report));
-    let splits = report.stages.chunk_by(|a, b| a.of == b.of && a.basis == b.basis);
-    blocks.extend(splits.filter_map(stages));
+    let (splits, others) = stages::chosen(&report.stages);
+    blocks.extend(splits.into_iter().map(split));
+    blocks.extend((others > 0).then(|| format!("{others} more splits: --format json\n")));
     blocks.extend(report.findings.iter().map(finding));
     let unread = report.unread.iter().map(|one| {
         let place = one.line.map_or(String::new(), |line| format!(":{line}"));
@@ -68,8 +73,7 @@ fn metric_table(report: &Report) -> Option<String> {
     (!report.metrics.is_empty()).then(|| format!("### Metrics\n\n{}{footnotes}", laid.table.markdown()))
 }
 
-fn stages(split: &[StageRow]) -> Option<String> {
-    let first = split.first()?;
+fn split(split: &[StageRow]) -> String {
     let mut table = Table::new(&[
         ("stage", Align::Left),
         ("base", Align::Right),
@@ -87,8 +91,13 @@ fn stages(split: &[StageRow]) -> Option<String> {
             row.share.map_or(String::new(), number::share),
         ]);
     }
-    let title = format!("{} (by {})", words::split(&first.of), first.basis);
-    Some(format!("### Where the time went: {}\n\n{}", escape(&title), table.markdown()))
+    format!(
+        "### {}
+
+{}",
+        escape(&stages::title(split)),
+        table.markdown()
+    )
 }
 
 fn finding(finding: &Finding) -> String {

@@ -129,10 +129,11 @@ pub(crate) fn metrics(report: &Report) -> Metrics {
     Metrics { table, footnotes, claims: shown.iter().map(|row| row.claim).collect() }
 }
 
-/// The smallest detectable differences as a sentence, for where the column does not fit.
+/// The smallest detectable differences of what is gated as a sentence, for where the column does not fit.
 pub(crate) fn mde_sentence(rows: &[MetricRow]) -> Option<String> {
+    let gated = rows.iter().filter(|row| row.margin.is_some());
     let parts: Vec<String> =
-        rows.iter().filter_map(|row| Some(format!("{} {}", words::row(row), number::relative(row.mde?)))).collect();
+        gated.filter_map(|row| Some(format!("{} {}", words::row(row), number::relative(row.mde?)))).collect();
     (!parts.is_empty()).then(|| format!("{MDE_MEANS}: {}", parts.join(", ")))
 }
 

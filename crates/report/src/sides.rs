@@ -14,10 +14,21 @@ use std::collections::BTreeMap;
 /// Most reasons of failure that are listed; the JSON report holds all.
 const MOST_ERRORS: usize = 4;
 /// Characters of a path beyond which only its end is shown.
-const LONGEST_LABEL: usize = 36;
+const LONGEST_LABEL: usize = 40;
+
+/// Lines that are long, and are said once where both sides have the same.
+const LONG: [&str; 2] = ["deployment", "workload"];
+
+/// Both sides, and what they share.
+pub(crate) struct Compared {
+    /// What is the same on both sides, by name.
+    pub(crate) shared: Vec<(&'static str, String)>,
+    /// Each side's own.
+    pub(crate) table: Table,
+}
 
 /// Both sides as a table with a line for each thing said of them.
-pub(crate) fn sides(sides: &Sides) -> Option<Table> {
+pub(crate) fn sides(sides: &Sides) -> Option<Compared> {
     let given: Vec<(&str, &SideReport)> = [("base", &sides.base), ("candidate", &sides.candidate)]
         .into_iter()
         .filter_map(|(name, side)| Some((name, side.as_ref()?)))
@@ -30,31 +41,30 @@ pub(crate) fn sides(sides: &Sides) -> Option<Table> {
     }
     let mut table = Table::new(&columns);
     type Say = fn(&SideReport) -> String;
-    // What is long and equal on both sides is said once.
-    let lines: [(&str, Say, bool); 8] = [
-        ("from", from, false),
-        ("deployment", deployment, true),
-        ("workload", workload, true),
-        ("window", window, false),
-        ("requests", requests, false),
-        ("failed", failed, false),
-        ("reasons", reasons, false),
-        ("send lag", send_lag, false),
+    let lines: [(&str, Say); 8] = [
+        ("from", from),
+        ("deployment", deployment),
+        ("workload", workload),
+        ("window", window),
+        ("requests", requests),
+        ("failed", failed),
+        ("reasons", reasons),
+        ("send lag", send_lag),
     ];
-    for (name, say, once) in lines {
-        let mut cells: Vec<String> = given.iter().map(|(_, side)| tame(&say(side))).collect();
-        if let [base, candidate] = cells.as_mut_slice()
-            && once
-            && base == candidate
-            && !["", "unknown"].contains(&base.as_str())
-        {
-            *candidate = "same".into();
-        }
-        if cells.iter().any(|cell| !cell.is_empty()) {
-            table.row([name.to_owned()].into_iter().chain(cells).collect());
+    let mut shared = Vec::new();
+    for (name, say) in lines {
+        let cells: Vec<String> = given.iter().map(|(_, side)| tame(&say(side))).collect();
+        match cells.as_slice() {
+            [base, candidate] if LONG.contains(&name) && base == candidate && !base.is_empty() => {
+                shared.push((name, base.clone()));
+            }
+            cells if cells.iter().any(|cell| !cell.is_empty()) => {
+                table.row([name.to_owned()].into_iter().chain(cells.iter().cloned()).collect());
+            }
+            _ => {}
         }
     }
-    Some(table)
+    Some(Compared { shared, table })
 }
 
 fn from(side: &SideReport) -> String {

@@ -55,8 +55,8 @@ pub(crate) fn metric(metric: Metric) -> &'static str {
         Metric::QueueTime => "queue wait",
         Metric::PrefillTime => "prefill",
         Metric::DecodeTime => "decode",
-        Metric::TtftServer => "TTFT at the server",
-        Metric::ItlServer => "ITL at the server",
+        Metric::TtftServer => "server TTFT",
+        Metric::ItlServer => "server ITL",
         Metric::SendLag => "send lag",
     }
 }

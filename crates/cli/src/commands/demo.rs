@@ -15,7 +15,7 @@ pub fn run(args: DemoArgs, context: &Context) -> anyhow::Result<u8> {
     let output = Output::open(&args.output, context.terminal)?;
     let out = match args.out {
         Some(out) => out,
-        None => free_folder(Path::new("."), "firstcheck-demo")?,
+        None => free_folder(Path::new(""), "firstcheck-demo")?,
     };
     let mut shown = progress::Experiment::new(&context.progress);
     let options = DemoOptions { seed: args.seed, fast: args.fast, pairs: args.pairs, out: out.clone() };

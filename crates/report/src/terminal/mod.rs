@@ -5,7 +5,7 @@ mod stages;
 
 use crate::{
     Style,
-    layout::{tame, wrap},
+    layout::{Table, tame, wrap},
     metrics, number, sides,
     tone::{self, Tone},
     words,
@@ -116,17 +116,28 @@ fn headline(page: &mut Page, report: &Report) {
 }
 
 fn what_was_compared(page: &mut Page, report: &Report) {
-    let Some(table) = sides::fingerprint(&report.sides).or_else(|| sides::sides(&report.sides)) else { return };
-    page.line("");
+    if let Some(fingerprint) = sides::fingerprint(&report.sides) {
+        page.line("");
+        table(page, &fingerprint);
+    } else if let Some(compared) = sides::sides(&report.sides) {
+        page.line("");
+        table(page, &compared.table);
+        for (name, text) in &compared.shared {
+            page.prose(&format!("{name} of both: "), text, Tone::Plain);
+        }
+    }
+    for warning in sides::warnings(&report.sides) {
+        page.prose("! ", &warning, Tone::Warn);
+    }
+}
+
+fn table(page: &mut Page, table: &Table) {
     let (head, rows) = table.lines();
     if !head.is_empty() {
         let head = page.paint(&head, Tone::Dim);
         page.line(&head);
     }
     rows.iter().for_each(|row| page.line(row));
-    for warning in sides::warnings(&report.sides) {
-        page.prose("! ", &warning, Tone::Warn);
-    }
 }
 
 fn differences(page: &mut Page, report: &Report) {

@@ -3,9 +3,8 @@
 use super::Page;
 use crate::{
     layout::{Align, Table, tame},
-    number,
+    number, stages,
     tone::Tone,
-    words,
 };
 use firstcheck_model::report::StageRow;
 
@@ -17,15 +16,18 @@ fn bar(share: f64) -> String {
     "█".repeat(length)
 }
 
-/// Rows of one split (same total, same basis) under one heading.
+/// The best split of each metric under a heading of its own.
 pub(super) fn stages(page: &mut Page, rows: &[StageRow]) {
-    for split in rows.chunk_by(|a, b| a.of == b.of && a.basis == b.basis) {
-        let Some(first) = split.first() else { continue };
-        page.heading(&tame(&format!("Where the time went: {} (by {})", words::split(&first.of), first.basis)));
+    let (splits, others) = stages::chosen(rows);
+    for split in splits {
+        page.heading(&tame(&stages::title(split)));
         let (head, lines) = table(split).lines();
         let head = page.paint(&format!("  {head}"), Tone::Dim);
         page.line(&head);
         lines.iter().for_each(|line| page.line(&format!("  {line}")));
+    }
+    if others > 0 {
+        page.prose("  ", &format!("{others} more splits: --format json"), Tone::Dim);
     }
 }
 

@@ -150,7 +150,7 @@ fn random() -> u64 {
 }
 
 fn out(record: &RecordArgs) -> anyhow::Result<PathBuf> {
-    let Some(out) = &record.out else { return free_folder(Path::new("."), "firstcheck-run") };
+    let Some(out) = &record.out else { return free_folder(Path::new(""), "firstcheck-run") };
     let used = std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some());
     if used {
         bail!("{} is not empty: name a new folder with --out", out.display());
