@@ -10,7 +10,7 @@ use std::{path::PathBuf, time::Duration};
 /// Offer a known workload to a deployment and record every token and counter
 ///
 /// Any OpenAI-compatible server will do. Requests are sent at planned times, whatever the server does (open loop), or by
-/// a fixed number of streams (closed loop). What firstcheck.toml says in [workload] holds where no option says otherwise.
+/// a fixed number of streams (closed loop). The section `workload` of firstcheck.toml holds where no option says otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   firstcheck run --url http://127.0.0.1:8000 --rate 4 --duration 60s --slo ttft=1s,itl=50ms
