@@ -117,6 +117,34 @@ impl Metric {
         }
     }
 
+    /// The name as people read it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Ttft => "TTFT",
+            Self::TtftFromSent => "TTFT from sent",
+            Self::Itl => "ITL",
+            Self::EventGap => "event gap",
+            Self::Tpot => "TPOT",
+            Self::LongestGap => "longest gap",
+            Self::E2e => "E2E",
+            Self::OutputThroughput => "output",
+            Self::InputThroughput => "input",
+            Self::RequestThroughput => "completed",
+            Self::Goodput => "goodput",
+            Self::GoodShare => "good share",
+            Self::FailedShare => "failed share",
+            Self::Preemptions => "preemptions",
+            Self::HitRate => "prefix hit rate",
+            Self::KvCapacity => "KV capacity",
+            Self::QueueTime => "queue wait",
+            Self::PrefillTime => "prefill",
+            Self::DecodeTime => "decode",
+            Self::TtftServer => "server TTFT",
+            Self::ItlServer => "server ITL",
+            Self::SendLag => "send lag",
+        }
+    }
+
     /// The unit of its values.
     pub const fn unit(self) -> &'static str {
         match self {

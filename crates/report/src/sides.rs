@@ -6,6 +6,7 @@ use crate::{
 };
 use firstcheck_model::{
     fingerprint::field,
+    metric::Metric,
     report::{RunRow, SideReport, Sides},
     request::Fate,
 };
@@ -181,7 +182,7 @@ pub(crate) fn warnings(sides: &Sides) -> Vec<String> {
             say(format!("interrupted: {reason}"));
         }
         for doubt in run.client.iter().flat_map(|client| &client.doubts) {
-            let what = doubt.metric.map_or("the whole run", words::metric);
+            let what = doubt.metric.map_or("the whole run", Metric::label);
             say(format!("{what} may not be believed: {}", doubt.reason));
         }
         run.warnings.iter().for_each(|warning| say(warning.clone()));

@@ -33,37 +33,9 @@ pub(crate) fn claim(claim: Claim) -> &'static str {
     }
 }
 
-/// A metric's name.
-pub(crate) fn metric(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Ttft => "TTFT",
-        Metric::TtftFromSent => "TTFT from sent",
-        Metric::Itl => "ITL",
-        Metric::EventGap => "event gap",
-        Metric::Tpot => "TPOT",
-        Metric::LongestGap => "longest gap",
-        Metric::E2e => "E2E",
-        Metric::OutputThroughput => "output",
-        Metric::InputThroughput => "input",
-        Metric::RequestThroughput => "completed",
-        Metric::Goodput => "goodput",
-        Metric::GoodShare => "good share",
-        Metric::FailedShare => "failed share",
-        Metric::Preemptions => "preemptions",
-        Metric::HitRate => "prefix hit rate",
-        Metric::KvCapacity => "KV capacity",
-        Metric::QueueTime => "queue wait",
-        Metric::PrefillTime => "prefill",
-        Metric::DecodeTime => "decode",
-        Metric::TtftServer => "server TTFT",
-        Metric::ItlServer => "server ITL",
-        Metric::SendLag => "send lag",
-    }
-}
-
 /// A row's name: metric, statistic unless it is the total, slice if any.
 pub(crate) fn row(row: &MetricRow) -> String {
-    let mut name = metric(row.metric).to_owned();
+    let mut name = row.metric.label().to_owned();
     if row.stat != "total" {
         name = format!("{name} {}", row.stat.replace('_', " "));
     }
@@ -78,7 +50,7 @@ pub(crate) fn split(of: &str) -> String {
     let (name, stat) = of.split_once(' ').unwrap_or((of, ""));
     let known = Metric::ALL.into_iter().find(|known| known.name() == name);
     let name = match known {
-        Some(known) => metric(known),
+        Some(known) => known.label(),
         None => name,
     };
     format!("{name} {stat}").trim_end().to_owned()

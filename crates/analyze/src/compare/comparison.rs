@@ -129,9 +129,10 @@ impl Comparison {
         let tpot = self.keys.iter().position(|k| *k == Key { metric: Metric::Tpot, stat: Stat::Quantile(0.5) });
         for (row, significant) in tails {
             if significant && tail::tail_only(&pairs, tpot, setting.alpha) == Some(true) {
-                report
-                    .notes
-                    .push(format!("tail only: few requests got slower in {}, the typical token did not", row.metric));
+                report.notes.push(format!(
+                    "tail only: few requests got slower in {}, the typical token did not",
+                    row.metric.label()
+                ));
             }
             report.metrics.push(row);
         }
@@ -239,6 +240,7 @@ pub fn describe(run: &RunEvidence, policy: &Policy) -> Report {
     report.seed = run.info.seed;
     report.sides.candidate = sides::side(std::iter::once(&reading));
     report.invalid = sides::invalid(&reading);
+    report.invalid.extend(sides::unanswered(&reading));
     report.metrics = rows::of_one(&reading, &keys);
     report.why = report.invalid.clone();
     settle_invalid(&mut report);

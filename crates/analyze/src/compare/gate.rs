@@ -5,6 +5,7 @@ use super::{
     paired::{Judged, Setting, design},
     plan::Key,
     policy::Policy,
+    rows,
 };
 use firstcheck_model::report::{Claim, Verdict};
 use firstcheck_stats::max_t::{self, Metric};
@@ -69,8 +70,13 @@ pub(super) fn verdict(judged: &[(Key, Judged)], pairs: usize, policy: &Policy) -
             }
             Some((key, item)) if claims_nothing(item) => why.push(sentence(*key, item, "cannot be claimed")),
             Some((key, item)) => why.push(sentence(*key, item, "is not decided")),
-            None if gate.required => why.push(format!("{} {}: no data", gate.metric, gate.stat())),
-            None => left_out.push(format!("{} {} is left out of the gate: no data", gate.metric, gate.stat())),
+            None if gate.required => {
+                why.push(format!("{}: no data", rows::name(gate.metric, &gate.stat().to_string())))
+            }
+            None => left_out.push(format!(
+                "{} is left out of the gate: no data",
+                rows::name(gate.metric, &gate.stat().to_string())
+            )),
         }
     }
     if pairs < policy.min_pairs as usize {
@@ -96,20 +102,20 @@ fn claims_nothing(item: &Judged) -> bool {
     matches!(item.row.claim, Claim::NotClaimable | Claim::Shown | Claim::NotComparable)
 }
 
-/// `ttft p95 is worse than its margin: ratio 1.52 [1.31, 1.72], margin 10 %; note`.
+/// `TTFT p95 is worse than its margin: +52 % [+31, +72], margin 10 % (note)`.
 fn sentence(key: Key, item: &Judged, state: &str) -> String {
-    let mut text = format!("{} {} {state}", key.metric, key.stat);
     let row = &item.row;
+    let mut text = format!("{} {state}", rows::name(key.metric, &key.stat.to_string()));
     if let Some(ratio) = row.ratio.and_then(|r| r.finite()) {
-        text.push_str(&format!(": ratio {ratio:.3}"));
+        text.push_str(&format!(": {} %", rows::change(ratio)));
     }
     if let Some([lo, hi]) = row.interval
         && let (Some(lo), Some(hi)) = (lo.finite(), hi.finite())
     {
-        text.push_str(&format!(" [{lo:.3}, {hi:.3}]"));
+        text.push_str(&format!(" [{}, {}]", rows::change(lo), rows::change(hi)));
     }
     if let Some(margin) = row.margin {
-        text.push_str(&format!(", margin {:.3} %", margin * 100.0));
+        text.push_str(&format!(", margin {} %", (margin * 1e3).round() / 10.0));
     }
     if let Some(note) = &row.note {
         text.push_str(&format!(" ({note})"));

@@ -7,7 +7,7 @@ use super::{
     plan::{Key, holds_the_queue},
     policy::Policy,
     reading::{Basis, Reading},
-    rows::{Restraint, restraint, shown, too_few},
+    rows::{self, Restraint, restraint, shown, too_few},
     same_trace::Trace,
     single::{self, Setting},
 };
@@ -46,15 +46,15 @@ pub(super) fn verdict(rows: &[MetricRow], runs: &Replicates) -> (Verdict, Vec<St
     let mut why = Vec::new();
     for row in rows.iter().filter(|row| row.claim == Claim::Regressed) {
         let ratio = row.ratio.and_then(|r| r.finite());
-        let ratio = ratio.map_or("unbounded".into(), |ratio| format!("ratio {ratio:.2}"));
+        let ratio = ratio.map_or("unbounded".into(), |ratio| format!("× {ratio:.2}"));
         let note = row.note.as_deref().unwrap_or("by the rule for single runs");
-        why.push(format!("{} {} is worse: {ratio} ({note})", row.metric, row.stat));
+        why.push(format!("{} is worse: {ratio} ({note})", rows::name(row.metric, &row.stat)));
     }
     let fail = !why.is_empty();
     let (b, c) = (runs.base.len(), runs.candidate.len());
     why.push(format!(
-        "{b} base and {c} candidate {} without pairs: exploratory, effects are shown and nothing can pass; firstcheck ab \
-         measures pairs",
+        "{b} base and {c} candidate {} without pairs: exploratory, effects are shown and nothing can pass; a pass takes \
+         interleaved pairs on one trace",
         if b + c == 2 { "run" } else { "runs" }
     ));
     match trace(runs) {

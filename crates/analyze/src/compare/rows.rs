@@ -127,3 +127,14 @@ pub(super) fn drop_repeats(rows: &mut Vec<MetricRow>) {
         rows.retain(|row| row.metric != Metric::TtftFromSent);
     }
 }
+
+/// A row's name in a sentence: `TTFT p95`, `goodput` (a total has no statistic to name).
+pub(super) fn name(metric: Metric, stat: &str) -> String {
+    if stat == "total" { metric.label().to_owned() } else { format!("{} {}", metric.label(), stat.replace('_', " ")) }
+}
+
+/// A ratio as its change in percent, signed, to three significant digits at most one decimal: `+52`, `-4.9`.
+pub(super) fn change(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    if percent.abs() < 10.0 { format!("{percent:+.1}") } else { format!("{percent:+.0}") }
+}

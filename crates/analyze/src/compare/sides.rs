@@ -69,3 +69,15 @@ pub(super) fn invalid(reading: &Reading) -> Vec<String> {
     }
     reasons
 }
+
+/// Why a run by itself measured nothing: requests were offered and none was answered.
+pub(super) fn unanswered(reading: &Reading) -> Option<String> {
+    let row = &reading.row;
+    let completed = row.fates.get(Fate::Completed.name()).copied().unwrap_or(0);
+    if row.requests == 0 || completed > 0 {
+        return None;
+    }
+    let most = row.errors.iter().max_by_key(|(_, times)| **times);
+    let most = most.map_or(String::new(), |(error, times)| format!("; {times} × {error}"));
+    Some(format!("{}: none of {} requests was answered in full{most}", reading.label, row.requests))
+}

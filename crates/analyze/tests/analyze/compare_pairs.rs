@@ -176,11 +176,11 @@ fn a_quantile_beyond_its_requests_is_left_out_or_keeps_the_gate_open() {
     assert!(row.note.as_ref().unwrap().contains("p99 takes 1000 offered requests a run, there are 250"));
     assert!(row.interval.is_none());
     assert_eq!(report.verdict, Verdict::Pass, "{:?}", report.why);
-    assert!(report.why.iter().any(|why| why.contains("ttft p99 is left out of the gate")), "{:?}", report.why);
+    assert!(report.why.iter().any(|why| why.contains("TTFT p99 is left out of the gate")), "{:?}", report.why);
     let gates = vec![Gate { metric: Metric::Ttft, quantile: Some(0.99), margin: 0.1, required: true }];
     let report = compare(&base, &candidate, &Policy { gates, ..Policy::default() });
     assert_eq!(report.verdict, Verdict::Inconclusive);
-    assert!(report.why[0].contains("ttft p99 cannot be claimed"), "{:?}", report.why);
+    assert!(report.why[0].contains("TTFT p99 cannot be claimed"), "{:?}", report.why);
 }
 
 #[test]

@@ -237,7 +237,7 @@ fn explained(case: &Case<'_>) -> Option<Explained> {
     let now = case.side.measure::<LatencyMeans>().ok()?;
     let before = case.base?.measure::<LatencyMeans>().ok()?;
     Some(Explained {
-        metric: "mean ttft at the server".into(),
+        metric: "mean TTFT at the server".into(),
         delta: now.ttft.value.0 - before.ttft.value.0,
         explained: now.queue.value.0 - before.queue.value.0,
         unit: "s".into(),
