@@ -55,6 +55,10 @@ pub(crate) struct Shard {
     /// Moment after which nothing is offered any more; `i64::MAX`: the trace's end decides.
     pub end_ns: i64,
     pub offered_all: Cell<bool>,
+    /// When all streams of a closed loop have started.
+    pub ramp_ns: i64,
+    /// Whether a stream of the closed loop found no row left.
+    pub exhausted: Cell<bool>,
     pub in_flight: Cell<usize>,
     pub thinking: Cell<usize>,
     /// Tasks that still offer or await requests, and who is told when there are none left.
@@ -98,6 +102,8 @@ impl Shard {
             window_start_ns,
             end_ns,
             offered_all: Cell::new(false),
+            ramp_ns: nanoseconds(options.ramp),
+            exhausted: Cell::new(false),
             in_flight: Cell::new(0),
             thinking: Cell::new(0),
             live: Cell::new(0),
@@ -113,7 +119,9 @@ impl Shard {
     /// The next row of the closed loop, if one is left.
     pub fn take_when_free(&self) -> Option<u32> {
         let at = self.common.next_when_free.fetch_add(1, Ordering::Relaxed);
-        self.common.plan.when_free.get(at).copied()
+        let row = self.common.plan.when_free.get(at).copied();
+        self.exhausted.set(row.is_none());
+        row
     }
 
     /// An idle connection that still works, or a new one; true: it has carried a request before.

@@ -73,15 +73,15 @@ pub fn run(task: &Task) -> Result<Figures, Box<dyn Error>> {
     let mut events = Vec::with_capacity(1024);
     let mut buffer = vec![0_u8; 2 * BUFFER];
     let second = Timespec { tv_sec: 1, tv_nsec: 0 };
-    let millisecond = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     loop {
-        // The streams start spread over the period of an answer, as the client's do.
+        // The streams start spread over the period of an answer, as the client's do; to the microsecond, hence the polling.
         let due = (start.elapsed().as_secs_f64() / RAMP.as_secs_f64() * task.streams as f64) as usize + 1;
         while asked < due.min(task.streams) {
             ask(&mut streams[asked], request.as_bytes())?;
             asked += 1;
         }
-        let patience = if asked < task.streams { &millisecond } else { &second };
+        let patience = if asked < task.streams { &at_once } else { &second };
         events.clear();
         epoll::wait(&poll, spare_capacity(&mut events), Some(patience))?;
         for event in &events {

@@ -1,71 +1,71 @@
 //! One request from its intended send to its end, whatever that is.
 
 mod patience;
+mod reader;
 mod reading;
 
-use crate::{
-    failure::Failure,
-    protocol::request::Rendered,
-    shard::Shard,
-    wire::connection::{Connection, ConnectionError},
-};
+use crate::{failure::Failure, protocol::request::Rendered, shard::Shard, wire::connection::Connection};
 use firstcheck_model::{
     moment::Moment,
     request::{Fate, Request},
 };
-use patience::Patience;
-use reading::{Read, Reading};
-use std::{future::poll_fn, rc::Rc, task::Poll};
+use reading::Reading;
+use std::rc::Rc;
 
 /// Performs the request of `row`, which was intended for `intended_ns`, and records it.
 ///
 /// Dropped before its end, the request is recorded as cancelled.
 pub(crate) async fn perform(shard: &Rc<Shard>, row: u32, intended_ns: i64, rendered: Rendered) {
     let mut exchange = Exchange::new(shard, row, intended_ns, &rendered);
-    let mut outcome = exchange.attempt(&rendered.bytes).await;
-    if let Err(Attempt::Stale) = outcome {
+    let mut retried = false;
+    loop {
+        let (mut connection, reused) = match shard.connection().await {
+            Ok(connection) => connection,
+            Err(error) => return exchange.end(Some(&error.into())),
+        };
+        let outcome = match exchange.send(&mut connection, &rendered.bytes).await {
+            Err(failure) => Err(failure),
+            Ok(()) => match reader::read(exchange, connection).await {
+                Some((returned, still_open, outcome)) => {
+                    (exchange, connection) = (returned, still_open);
+                    outcome
+                }
+                // The reading task is gone, and has recorded the request as cancelled.
+                None => return,
+            },
+        };
         // An idle connection may be closed by the server in the very moment in which it is used again: nothing was
         // read of the request, so a fresh connection takes it, once.
-        shard.watch.borrow_mut().stale += 1;
-        shard.idle.borrow_mut().clear();
-        outcome = exchange.attempt(&rendered.bytes).await;
-    }
-    match outcome {
-        Ok(()) => exchange.end(None),
-        Err(Attempt::Failed(failure)) => exchange.end(Some(&failure)),
-        Err(Attempt::Stale) => {
-            exchange.end(Some(&Failure::new(Fate::Failed, "reset", "twice before a byte of the answer")));
+        let silent = outcome.as_ref().is_err_and(Failure::is_silent_close) && !exchange.reading.has_started();
+        if silent && reused && !retried {
+            retried = true;
+            shard.watch.borrow_mut().stale += 1;
+            shard.idle.borrow_mut().clear();
+            continue;
         }
-    }
-}
-
-/// Why an attempt did not end well.
-enum Attempt {
-    /// A connection that had been idle broke before a byte of the answer.
-    Stale,
-    Failed(Failure),
-}
-
-impl<E: Into<Failure>> From<E> for Attempt {
-    fn from(error: E) -> Self {
-        Self::Failed(error.into())
+        if outcome.is_ok() && exchange.reading.keeps_alive() {
+            shard.idle.borrow_mut().push(connection);
+        }
+        let failure = outcome.err().or_else(|| exchange.reading.shortfall(exchange.forced));
+        return exchange.end(failure.as_ref());
     }
 }
 
 /// A request in flight. Its row is written when it ends or is dropped.
 struct Exchange {
     shard: Rc<Shard>,
-    row: u32,
-    request: Request,
-    forced: Option<u32>,
     reading: Reading,
+    /// Boxed, to keep what each event needs close together.
+    request: Box<Request>,
+    row: u32,
+    forced: Option<u32>,
     ended: bool,
 }
 
 impl Exchange {
     fn new(shard: &Rc<Shard>, row: u32, intended_ns: i64, rendered: &Rendered) -> Self {
         let common = &shard.common;
-        let mut request = Request::offered(Moment::at(intended_ns));
+        let mut request = Box::new(Request::offered(Moment::at(intended_ns)));
         let offered = common.trace.items.get(row as usize);
         request.requested_tokens = offered.and_then(|o| o.max_tokens());
         request.session = offered.and_then(|o| o.session);
@@ -77,29 +77,18 @@ impl Exchange {
         Self { shard: Rc::clone(shard), row, request, forced, reading, ended: false }
     }
 
-    async fn attempt(&mut self, bytes: &[u8]) -> Result<(), Attempt> {
-        let (mut connection, reused) = self.shard.connection().await?;
+    async fn send(&mut self, connection: &mut Connection, bytes: &[u8]) -> Result<(), Failure> {
         self.note_send();
-        let outcome = self.talk(&mut connection, bytes).await;
-        if let Err(failure) = &outcome
-            && reused
-            && failure.is_silent_close()
-            && !self.reading.has_started()
-        {
-            return Err(Attempt::Stale);
-        }
-        outcome?;
-        if self.reading.keeps_alive() {
-            self.shard.idle.borrow_mut().push(connection);
-        }
-        self.reading.shortfall(self.forced).map_or(Ok(()), |failure| Err(failure.into()))
+        let limit = self.shard.common.options.limits.request;
+        let sent = tokio::time::timeout(limit, connection.send(bytes)).await;
+        Ok(sent.map_err(|_| Failure::timed_out(limit))??)
     }
 
     /// Notes the send, and writes the row as that of a request in flight.
     fn note_send(&mut self) {
         let first = !self.request.sent.reached();
         self.request.sent = self.shard.clock.now();
-        self.shard.columns.borrow_mut().request(self.row, self.request.clone());
+        self.shard.columns.borrow_mut().request(self.row, (*self.request).clone());
         if !first {
             return;
         }
@@ -107,31 +96,6 @@ impl Exchange {
         let inside = self.request.intended >= Moment::at(self.shard.window_start_ns);
         if let Some(lag_ns) = self.request.sent.ns_since(self.request.intended).filter(|_| inside) {
             self.shard.watch.borrow_mut().send_lag.add_ns(lag_ns, 1);
-        }
-    }
-
-    async fn talk(&mut self, connection: &mut Connection, bytes: &[u8]) -> Result<(), Failure> {
-        let Self { shard, reading, request, .. } = self;
-        let limits = &shard.common.options.limits;
-        let sent_ns = request.sent.get().unwrap_or_else(|| shard.clock.now_ns());
-        let sending = tokio::time::timeout(limits.request, connection.send(bytes)).await;
-        sending.map_err(|_| Failure::timed_out(limits.request))??;
-        let mut patience = Patience::new(shard.clock, limits, sent_ns);
-        loop {
-            poll_fn(|context| match connection.poll_readable(context) {
-                Poll::Ready(ready) => Poll::Ready(ready.map_err(|e| Failure::from(ConnectionError::from(e)))),
-                Poll::Pending => patience.poll(context).map(Err),
-            })
-            .await?;
-            let mut buffer = shard.buffer.borrow_mut();
-            let Some(read) = connection.read(&mut buffer)? else { continue };
-            let now_ns = shard.clock.now_ns();
-            patience.heard(now_ns);
-            let at = Read { row: self.row, now_ns, sent_ns, wall_origin_ns: shard.wall_origin_ns.get() };
-            let (mut columns, mut watch) = (shard.columns.borrow_mut(), shard.watch.borrow_mut());
-            if reading.feed(&read, at, &mut columns, &mut watch)? {
-                return Ok(());
-            }
         }
     }
 
@@ -159,7 +123,7 @@ impl Exchange {
         request.prompt_tokens = usage.prompt_tokens;
         request.output_tokens = usage.completion_tokens;
         request.cached_tokens = usage.prompt_tokens_details.and_then(|details| details.cached_tokens);
-        self.shard.columns.borrow_mut().request(self.row, request.clone());
+        self.shard.columns.borrow_mut().request(self.row, (**request).clone());
         self.shard.in_flight.set(self.shard.in_flight.get() - 1);
     }
 }

@@ -132,6 +132,10 @@ impl Reading {
                     self.whole.extend_from_slice(data);
                 }
                 Piece::End => {
+                    // Bytes that nobody asked for: whatever comes next on this connection cannot be told apart.
+                    if let Some(head) = self.head.as_mut().filter(|_| !input.is_empty()) {
+                        head.keep_alive = false;
+                    }
                     self.finish(at, columns)?;
                     return Ok(true);
                 }

@@ -3,7 +3,6 @@
 use super::chunk::{Choice, Chunk, Message, Usage};
 use crate::wire::template::Template;
 use firstcheck_model::request::Finish;
-use xxhash_rust::xxh3::Xxh3Default;
 
 /// Longest piece of a server's error text that is kept, in characters.
 const ERROR_TEXT: usize = 200;
@@ -55,10 +54,9 @@ const UNSTATED: Seen = Seen { tokens: None };
 /// Text in `content`, `reasoning_content`, `reasoning`, `refusal`, tool calls or a completion's `text` is tokens; a
 /// role, an empty text, usage and `[DONE]` are none. Where the server states token ids, log-probabilities or running
 /// usage, the number of tokens of each event is taken from there.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Answer {
     template: Template,
-    hash: Xxh3Default,
     text: Option<String>,
     usage: Usage,
     finish: Option<Finish>,
@@ -66,7 +64,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An answer of which nothing was read; `keep_text` keeps its text besides the hash.
+    /// An answer of which nothing was read; `keep_text` keeps its text.
     pub fn new(keep_text: bool) -> Self {
         Self { text: keep_text.then(String::new), ..Self::default() }
     }
@@ -78,8 +76,6 @@ impl Answer {
     #[inline]
     pub fn event(&mut self, data: &[u8]) -> Result<Seen, AnswerError> {
         if let Some(text) = self.template.text(data) {
-            // The borrow of the template ends with the text, which lies in the event.
-            self.hash.update(text.as_bytes());
             if let Some(kept) = &mut self.text {
                 kept.push_str(text);
             }
@@ -113,11 +109,6 @@ impl Answer {
         self.usage
     }
 
-    /// Hash of the text read so far (xxh3, 64 bits).
-    pub fn hash(&self) -> u64 {
-        self.hash.digest()
-    }
-
     /// The text read so far, if it was asked for.
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
@@ -147,7 +138,6 @@ impl Answer {
                 *stated.get_or_insert(0) += count;
             }
             for text in texts_of(choice) {
-                self.hash.update(text.as_bytes());
                 if let Some(kept) = &mut self.text {
                     kept.push_str(text);
                 }

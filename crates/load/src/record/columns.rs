@@ -60,6 +60,6 @@ impl Columns {
         let fresh = self.inlet.spare().unwrap_or_else(|| Vec::with_capacity(self.events.capacity()));
         let events = std::mem::replace(&mut self.events, fresh);
         let requests = std::mem::take(&mut self.requests);
-        self.inlet.send(Batch { events, requests, signals: Vec::new() });
+        self.inlet.send(Batch { events, requests, ..Batch::default() });
     }
 }

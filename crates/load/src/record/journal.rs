@@ -5,6 +5,7 @@ use firstcheck_model::{
     event::{Event, StreamFold, Streams},
     moment::Moment,
     request::{Request, Requests},
+    run::RunInfo,
     signal::Series,
 };
 use std::{
@@ -26,6 +27,8 @@ pub(crate) struct Batch {
     pub events: Vec<Event>,
     pub requests: Vec<(u32, Request)>,
     pub signals: Vec<Series>,
+    /// What is known of the run by now, to stand in `run.json` should the run be killed.
+    pub info: Option<Box<RunInfo>>,
 }
 
 /// Called once when the journal cannot be written any more, with the reason.
@@ -142,7 +145,8 @@ impl Scribe {
         }
         self.fold(&batch);
         let rows = Rows { requests: &batch.requests, events: &batch.events, signals: &batch.signals, spans: &[] };
-        if let Err(error) = self.writer.append(rows) {
+        let updated = batch.info.as_ref().map_or(Ok(()), |info| self.writer.update(info));
+        if let Err(error) = updated.and_then(|()| self.writer.append(rows)) {
             (self.on_failure)(&error.to_string());
             self.failed = Some(error);
         }

@@ -91,7 +91,7 @@ fn driven_share(common: &Common, driven: &Driven, seen: &[bool]) -> Option<f64> 
         let taken = due.iter().filter(|row| seen.get(**row as usize).copied().unwrap_or(false)).count();
         return Some(taken as f64 / due.len() as f64);
     }
-    let looked = driven.watch.beats as f64 * plan.streams as f64;
+    let looked = driven.watch.looks as f64 * plan.streams as f64;
     (looked > 0.0).then(|| driven.watch.busy as f64 / looked)
 }
 

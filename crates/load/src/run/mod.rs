@@ -107,7 +107,7 @@ pub fn run(
         counters: Counters::default(),
         next_when_free: AtomicUsize::new(0),
     });
-    let outcome = threads::drive(&common, &journal, &observation, &runtime, control);
+    let outcome = threads::drive(&common, &journal, &observation, &runtime, control, &info);
     let written = journal.finish().ok_or(Error::Panicked { thread: "journal" })?;
     let (driven, clock) = match outcome {
         Ok(outcome) => outcome,

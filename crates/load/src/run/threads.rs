@@ -7,14 +7,14 @@ use crate::{
     observer::{self, Notes, Observer, Times},
     options::Options,
     progress::{Control, Phase, Progress},
-    record::journal::Journal,
+    record::journal::{Batch, Journal},
     run::observation::Observation,
     shard::Common,
     watch_self::Watch,
 };
 use firstcheck_model::{
-    moment::Moment,
-    run::{Clock, ClockKind},
+    moment::{Moment, Window},
+    run::{Clock, ClockKind, RunInfo},
 };
 use std::{
     collections::BTreeMap,
@@ -65,6 +65,7 @@ pub(super) fn drive(
     observation: &Observation,
     runtime: &Runtime,
     control: &Control,
+    info: &RunInfo,
 ) -> Result<(Driven, Clock), Error> {
     let (ready, readies) = channel();
     let (alive, lives) = channel();
@@ -79,6 +80,8 @@ pub(super) fn drive(
     let mut driven = Driven::default();
     let clock = scrape_before(observation, journal, runtime, &mut driven.notes);
     let started = Clock { started_unix_ns: Some(clock.origin_unix_ns()), kind: ClockKind::Real };
+    let planned = planned(info, common, started);
+    journal.inlet().send(Batch { info: Some(Box::new(planned)), ..Batch::default() });
     let observer = match &observation.scraper {
         Some(scraper) => Some(Observer::start(scraper.clone(), clock, times(common), journal.inlet())?),
         None => None,
@@ -140,6 +143,14 @@ fn scrape_before(observation: &Observation, journal: &Journal, runtime: &Runtime
     let scrapes: Vec<_> = scrapes.into_iter().map(|scrape| observer::moved(scrape, start_ns)).collect();
     observer::hand_in(&scrapes, &journal.inlet(), notes);
     before.moved(start_ns)
+}
+
+/// The description of a run whose clock has just been set, with the window that is planned.
+fn planned(info: &RunInfo, common: &Common, clock: Clock) -> RunInfo {
+    let start = window_start(&common.options);
+    let length = common.options.duration.map(nanoseconds);
+    let end = length.map(|ns| start.plus_ns(ns)).or_else(|| Some(common.plan.last_due()?.plus_ns(1)));
+    RunInfo { clock, window: end.map(|end| Window { start, end }), ..info.clone() }
 }
 
 /// When to scrape whatever the interval says: at the ends of the window, as far as the clock decides them.

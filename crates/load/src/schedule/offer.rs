@@ -32,9 +32,8 @@ pub(crate) async fn offer(shard: &Rc<Shard>) -> bool {
 
 /// One stream of the closed loop: its next request when the last one, with all its turns, has ended.
 async fn closed_stream(shard: Rc<Shard>, number: usize) {
-    let ramp_ns = i64::try_from(shard.common.options.ramp.as_nanos()).unwrap_or(i64::MAX);
     let share = number as f64 / shard.common.plan.streams as f64;
-    let mut free_ns = (ramp_ns as f64 * share) as i64;
+    let mut free_ns = (shard.ramp_ns as f64 * share) as i64;
     shard.alarm.until(free_ns).await;
     while free_ns < shard.end_ns {
         let Some(row) = shard.take_when_free() else { return };

@@ -39,7 +39,11 @@ fn look(shard: &Shard, now: i64, late_ns: i64) {
     if watch.measuring {
         watch.longest_stall_ns = watch.longest_stall_ns.max(late_ns);
         watch.beats += 1;
-        watch.busy += (shard.in_flight.get() + shard.thinking.get()) as u64;
+        // While the streams are still starting, and once the trace is used up, an idle stream is as it should be.
+        if now >= shard.ramp_ns && !shard.exhausted.get() {
+            watch.looks += 1;
+            watch.busy += (shard.in_flight.get() + shard.thinking.get()) as u64;
+        }
     } else if now >= shard.window_start_ns && !shard.offered_all.get() && watch.window_ns == 0 {
         watch.measuring = true;
         watch.cpu_ns = -thread_cpu_ns();

@@ -23,7 +23,9 @@ pub(crate) struct Watch {
     pub longest_stall_ns: i64,
     /// Times the heartbeat looked.
     pub beats: u64,
-    /// Sum over the beats of requests in flight and of streams that think.
+    /// Beats at which all streams of a closed loop should have been busy.
+    pub looks: u64,
+    /// Sum over those of requests in flight and of streams that think.
     pub busy: u64,
     /// CPU time of the shard's thread in the window, nanoseconds.
     pub cpu_ns: i64,
@@ -54,6 +56,7 @@ impl Watch {
         self.all_events += other.all_events;
         self.longest_stall_ns = self.longest_stall_ns.max(other.longest_stall_ns);
         self.beats = self.beats.max(other.beats);
+        self.looks = self.looks.max(other.looks);
         self.busy += other.busy;
         self.cpu_ns = self.cpu_ns.max(other.cpu_ns);
         self.window_ns = self.window_ns.max(other.window_ns);

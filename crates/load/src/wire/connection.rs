@@ -133,7 +133,7 @@ impl Peer {
     async fn set_up(&self, socket: TcpStream) -> Result<Connection, ConnectionError> {
         socket.set_nodelay(true)?;
         let stamped = stamp::enable(socket.as_fd());
-        let tls = self.tls.as_ref().map(|config| Session::new(config, &self.host)).transpose()?;
+        let tls = self.tls.as_ref().map(|config| Session::new(config, &self.host).map(Box::new)).transpose()?;
         let mut connection = Connection { socket, tls, stamped };
         connection.shake_hands().await?;
         Ok(connection)
@@ -155,7 +155,8 @@ pub struct Bytes<'b> {
 #[derive(Debug)]
 pub struct Connection {
     socket: TcpStream,
-    tls: Option<Session>,
+    /// Boxed: it is large, and most connections have none.
+    tls: Option<Box<Session>>,
     stamped: bool,
 }
 
@@ -262,7 +263,7 @@ impl Connection {
         let mut buffer = [0_u8; 8 << 10];
         loop {
             self.flush().await?;
-            if !self.tls.as_ref().is_some_and(Session::is_handshaking) {
+            if !self.tls.as_ref().is_some_and(|session| session.is_handshaking()) {
                 return Ok(());
             }
             self.socket.readable().await?;

@@ -390,3 +390,62 @@ fn a_body_as_given_keeps_its_fields() {
     assert_eq!(outcome.requests[0].requested_tokens, Some(9));
     assert_eq!(event("x"), chunk("data: x\n\n"));
 }
+
+#[test]
+fn a_short_closed_loop_that_used_up_its_trace_was_driven_as_asked() {
+    // One slow answer at the end leaves the other streams without work: that is the trace's end, not the client's fault.
+    let server = Server::start(|_, number| if number < 3 { vec![Act::Write(stream(1))] } else { vec![Act::Hang] });
+    let mut options = options();
+    options.limits.stall = Duration::from_millis(400);
+    let outcome = offer(&closed(4, 4), &target(&server.url()), &options);
+    let health = outcome.finished.info.client.as_ref().unwrap();
+    assert_eq!(health.invalid(), None, "{health:?}");
+}
+
+#[test]
+fn bytes_after_an_answer_end_the_connection() {
+    let server = Server::start(|_, _| vec![Act::Write([stream(1), b"HTTP/1.1 200 OK\r\n".to_vec()].concat())]);
+    let outcome = offer(&closed(3, 1), &target(&server.url()), &options());
+    assert!(outcome.requests.0.iter().all(|request| request.fate == Fate::Completed));
+    let connections: BTreeSet<usize> = server.posts().iter().map(|request| request.connection).collect();
+    assert_eq!(connections.len(), 3);
+}
+
+/// What is on disk while the run goes on is what a `kill -9` leaves.
+#[test]
+fn a_killed_run_can_be_read() {
+    let server = Server::start(|_, number| if number < 5 { vec![Act::Write(stream(3))] } else { vec![Act::Hang] });
+    let folder = tempfile::tempdir().unwrap();
+    let (dir, copy) = (folder.path().join("run"), folder.path().join("copy"));
+    let mut options = options();
+    options.duration = Some(Duration::from_secs(60));
+    let control = Control::default();
+    let (stop, from, to) = (control.stop.clone(), dir.clone(), copy.clone());
+    let control = control.on_progress(move |progress| {
+        // Rows are handed over each second.
+        if progress.at > Moment::at(2_200_000_000) && stop.reason().is_none() {
+            copy_folder(&from, &to);
+            stop.interrupt("enough");
+        }
+    });
+    firstcheck_load::run(&closed(9, 1), &target(&server.url()), &options, &dir, &control).unwrap();
+    let bundle = firstcheck_bundle::Bundle::open(&copy).unwrap();
+    assert!(matches!(&bundle.info().state, RunState::Interrupted { reason } if reason.contains("killed")));
+    assert!(bundle.info().clock.started_unix_ns.is_some());
+    assert_eq!(bundle.info().window, Some(Window { start: Moment::at(0), end: Moment::at(60_000_000_000) }));
+    let fates: Vec<Fate> = bundle.requests().unwrap().0.iter().map(|request| request.fate).collect();
+    assert_eq!(fates, [[Fate::Completed; 5].as_slice(), &[Fate::Cancelled]].concat());
+}
+
+fn copy_folder(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let name = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_folder(&path, &name);
+        } else {
+            std::fs::copy(&path, &name).unwrap();
+        }
+    }
+}
