@@ -12,6 +12,7 @@ use crate::{
     watch_self::Watch,
     wire::connection::{Connection, ConnectionError, Peer},
 };
+use firstcheck_model::request::Fate;
 use firstcheck_workload::trace::Trace;
 use std::{
     cell::{Cell, RefCell},
@@ -129,8 +130,12 @@ impl Shard {
         loop {
             let idle = self.idle.borrow_mut().pop();
             match idle {
-                Some(connection) if connection.is_fresh() => return Ok((connection, true)),
-                Some(_closed) => self.watch.borrow_mut().stale += 1,
+                Some(mut connection) => {
+                    if connection.is_fresh() {
+                        return Ok((connection, true));
+                    }
+                    self.watch.borrow_mut().stale += 1;
+                }
                 None => break,
             }
         }
@@ -149,7 +154,6 @@ impl Shard {
         let Some(failure) = failure else { return };
         *self.failures.borrow_mut().entry(failure.name.clone().into_owned()).or_default() += 1;
         self.failed.set(self.failed.get() + 1);
-        use firstcheck_model::request::Fate;
         if matches!(failure.fate, Fate::Failed | Fate::TimedOut) {
             let errors = self.common.counters.errors.fetch_add(1, Ordering::Relaxed) + 1;
             if let Some(limit) = self.common.options.limits.errors

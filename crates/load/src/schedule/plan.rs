@@ -9,6 +9,12 @@ pub enum PlanError {
     /// Nothing to offer.
     #[error("the workload holds no request")]
     Empty,
+    /// A row that is due at a time that is not said.
+    #[error("row {row} of the workload is due at a time but says none")]
+    NoTime {
+        /// The row.
+        row: u32,
+    },
     /// A row waits for one that does not come before it.
     #[error("row {row} of the workload waits for row {after}, which does not come before it")]
     Order {
@@ -47,7 +53,7 @@ impl Plan {
         let (mut timed, mut when_free, mut followers) = (Vec::new(), Vec::new(), Vec::new());
         for (row, offered) in (0_u32..).zip(&trace.items) {
             match offered.due {
-                Due::At(moment) => timed.push((moment.get().unwrap_or(0), row)),
+                Due::At(moment) => timed.push((moment.get().ok_or(PlanError::NoTime { row })?, row)),
                 Due::WhenFree => when_free.push(row),
                 Due::After { row: after, .. } if after >= row => return Err(PlanError::Order { row, after }),
                 Due::After { row: after, think_ns } => followers.push((after, row, think_ns)),

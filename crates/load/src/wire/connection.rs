@@ -166,11 +166,22 @@ impl Connection {
         self.stamped
     }
 
-    /// Whether an idle connection can still carry a request: nothing came in and the peer did not close.
-    pub fn is_fresh(&self) -> bool {
-        let mut byte = [0_u8; 1];
-        let flags = rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT;
-        rustix::net::recv(&self.socket, &mut byte, flags).is_err_and(|e| e == rustix::io::Errno::WOULDBLOCK)
+    /// Whether an idle connection can still carry a request: the peer did not close it and said nothing unasked.
+    ///
+    /// What TLS says by itself (session tickets after the handshake) is taken in.
+    pub fn is_fresh(&mut self) -> bool {
+        let mut buffer = [0_u8; 4 << 10];
+        loop {
+            let length = match rustix::net::recv(&self.socket, &mut buffer, rustix::net::RecvFlags::DONTWAIT) {
+                Err(rustix::io::Errno::WOULDBLOCK) => return true,
+                Ok((length, _)) if length > 0 => length,
+                Ok(_) | Err(_) => return false,
+            };
+            let plain = self.tls.as_mut().map(|session| session.decrypt(&buffer[..length]));
+            if !plain.is_some_and(|plain| plain.is_ok_and(<[u8]>::is_empty)) {
+                return false;
+            }
+        }
     }
 
     /// Waits until there is something to read.

@@ -355,6 +355,8 @@ fn errors_of_the_run_itself() {
     assert_eq!(run(&open(0, Duration::ZERO), &plain), "the workload holds no request");
     let order = trace(Arrivals::Unknown, vec![offered(Due::After { row: 0, think_ns: 0 })]);
     assert!(run(&order, &plain).contains("does not come before it"));
+    let no_time = trace(Arrivals::Unknown, vec![offered(Due::At(Moment::NEVER))]);
+    assert!(run(&no_time, &plain).contains("due at a time but says none"));
     let streams = trace(Arrivals::Unknown, vec![offered(Due::WhenFree)]);
     assert!(run(&streams, &plain).contains("names no number of streams"));
     let mut headers = plain.clone();

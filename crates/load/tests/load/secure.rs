@@ -8,12 +8,17 @@ use firstcheck_model::request::{Fate, Finish};
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, TcpListener},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
 };
 
-/// A TLS server for localhost, and its certificate in PEM. Each connection carries any number of requests.
-fn serve() -> (u16, String) {
+/// A TLS server for localhost, its certificate in PEM, and how many connections were opened for requests (those for
+/// pages, which bring a GET, are taken off again). Each connection carries
+/// any number of requests.
+fn serve() -> (u16, String, Arc<AtomicUsize>) {
     let certified = rcgen::generate_simple_self_signed(vec!["localhost".into(), "127.0.0.1".into()]).unwrap();
     let pem = certified.cert.pem();
     let key = rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
@@ -27,10 +32,13 @@ fn serve() -> (u16, String) {
     let config = Arc::new(config);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
+    let opened = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&opened);
     thread::spawn(move || {
         for socket in listener.incoming() {
-            let config = Arc::clone(&config);
+            let (config, counter) = (Arc::clone(&config), Arc::clone(&counter));
             thread::spawn(move || {
+                counter.fetch_add(1, Ordering::Relaxed);
                 let session = rustls::ServerConnection::new(config).unwrap();
                 let mut tls = rustls::StreamOwned::new(session, socket.unwrap());
                 let mut request = Vec::new();
@@ -46,18 +54,19 @@ fn serve() -> (u16, String) {
                         }
                     } else if request.starts_with(b"GET") && request.ends_with(b"\r\n\r\n") {
                         request.clear();
+                        counter.fetch_sub(1, Ordering::Relaxed);
                         tls.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n").unwrap();
                     }
                 }
             });
         }
     });
-    (port, pem)
+    (port, pem, opened)
 }
 
 #[test]
 fn an_authority_that_was_named_is_accepted() {
-    let (port, pem) = serve();
+    let (port, pem, opened) = serve();
     let folder = tempfile::tempdir().unwrap();
     let authorities = folder.path().join("authorities.pem");
     std::fs::write(&authorities, pem).unwrap();
@@ -69,12 +78,14 @@ fn an_authority_that_was_named_is_accepted() {
             assert_eq!((request.fate, request.finish), (Fate::Completed, Some(Finish::Length)), "{request:?}");
             assert_eq!(outcome.events_of(row).len(), 204);
         }
+        // Session tickets, which arrive on idle connections, do not make them unusable.
+        assert_eq!(opened.swap(0, Ordering::Relaxed), 2);
     }
 }
 
 #[test]
 fn an_unknown_authority_is_refused() {
-    let (port, _) = serve();
+    let (port, ..) = serve();
     let outcome = offer(&closed(2, 1), &target(&format!("https://localhost:{port}")), &options());
     for request in &outcome.requests.0 {
         assert_eq!(request.fate, Fate::Failed);
