@@ -11,6 +11,8 @@ use firstcheck_model::{
 /// What a comparison needs of one request. Latencies are in seconds, `+∞` unless it completed, `None` where unknown.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Line {
+    /// Its place in the trace.
+    pub row: usize,
     pub origin: Option<f64>,
     pub send_lag: Option<f64>,
     pub complete: bool,
@@ -35,11 +37,12 @@ pub(super) struct Columns {
 }
 
 impl Line {
-    fn of(request: &Request, longest_gap: Option<f64>, streams: bool) -> Self {
+    fn of(row: usize, request: &Request, longest_gap: Option<f64>, streams: bool) -> Self {
         let complete = request.fate == Fate::Completed;
         let decode = request.last_token.since(request.first_token).map(|s| s.0);
         let after_first = request.output_tokens.filter(|n| complete && *n > 1).map(|n| n - 1);
         Self {
+            row,
             origin: request.origin().seconds(),
             send_lag: request.send_lag().map(|s| s.0),
             complete,
@@ -76,7 +79,7 @@ impl Columns {
             return Self::default();
         }
         let streams = run.streams.is_some();
-        let lines = run.window().map(|(row, r)| Line::of(r, run.longest_gap(row).map(|s| s.0), streams)).collect();
+        let lines = run.window().map(|(row, r)| Line::of(row, r, run.longest_gap(row).map(|s| s.0), streams)).collect();
         Self { lines, stages: StageTimes::of(run, policy) }
     }
 

@@ -44,6 +44,10 @@ fn at(gaps: &Distribution, p: f64, answered: f64) -> Option<f64> {
 
 /// Why the quantile may not be gated: around it the gaps jump from one regime to another.
 fn jump(gaps: &Distribution, p: f64, answered: f64, limit: f64) -> Option<String> {
+    // Among the unanswered it is no level of the pace, but their share decides it, as of any latency.
+    if p > answered {
+        return None;
+    }
     let h = ((1.0 - p) / 2.0).min(0.02);
     let (below, above) = (at(gaps, p - h, answered)?, at(gaps, p + h, answered)?);
     if below <= 0.0 {

@@ -2,7 +2,7 @@
 
 use super::{
     attribute::{self, Split},
-    columns::Columns,
+    columns::{Columns, Line},
     comparability::{self, Comparability},
     plan::{Key, is_latency},
     policy::Policy,
@@ -21,7 +21,7 @@ pub(super) struct Pair {
     pub base: Reading,
     pub candidate: Reading,
     pub comparable: Comparability,
-    /// Share of the offered requests that completed on both sides: means are over those.
+    /// Share of the requests in both windows that completed on both sides: means are over those.
     pub complete_on_both: Option<f64>,
     /// Tail asymmetry of TTFT and of E2E, in log points.
     pub asymmetry: Vec<(Metric, f64)>,
@@ -47,20 +47,21 @@ impl Pair {
         policy: &Policy,
     ) -> Self {
         let comparable = comparability::check((&b, b_columns), (&c, c_columns), policy);
-        let same = comparable.trace == Trace::Same && b_columns.lines.len() == c_columns.lines.len();
+        let common = if comparable.trace == Trace::Same { common(b_columns, c_columns) } else { Vec::new() };
+        let same = !common.is_empty();
         if same {
-            means_on_both(&mut b, &mut c, b_columns, c_columns, keys);
+            means_on_both(&mut b, &mut c, &common, keys);
         }
         one_slo(&mut b, &mut c, keys);
         let asymmetry = ASYMMETRIC.into_iter().filter(|_| same).filter_map(|metric| {
-            let both = b_columns.lines.iter().zip(&c_columns.lines);
-            let latencies = both.filter_map(|(b, c)| b.latency(metric).zip(c.latency(metric)));
+            let latencies = common.iter().filter_map(|(b, c)| b.latency(metric).zip(c.latency(metric)));
             Some((metric, tail_asymmetry(latencies)?.value))
         });
+        let row_by_row = common.len() == b_columns.lines.len() && common.len() == c_columns.lines.len();
         Self {
-            complete_on_both: same.then(|| share_on_both(b_columns, c_columns)).flatten(),
+            complete_on_both: same.then(|| share_on_both(&common)),
             asymmetry: asymmetry.collect(),
-            splits: attribute::splits((&b, b_columns), (&c, c_columns), keys, same, policy),
+            splits: attribute::splits((&b, b_columns), (&c, c_columns), keys, same && row_by_row, policy),
             comparable,
             base: b,
             candidate: c,
@@ -114,34 +115,47 @@ impl Pair {
     }
 }
 
+/// One request in both runs.
+type Both<'l> = (&'l Line, &'l Line);
+
+/// The requests of one trace that lie in both windows. In a closed loop the server sets the send times, so that two
+/// windows hold different rows: the n-th of one is not the n-th of the other.
+fn common<'l>(base: &'l Columns, candidate: &'l Columns) -> Vec<Both<'l>> {
+    let mut both = Vec::with_capacity(base.lines.len());
+    let mut theirs = candidate.lines.iter().peekable();
+    for ours in &base.lines {
+        while theirs.next_if(|line| line.row < ours.row).is_some() {}
+        if let Some(line) = theirs.next_if(|line| line.row == ours.row) {
+            both.push((ours, line));
+        }
+    }
+    both
+}
+
 /// Replaces the means of request latencies by means over the requests that completed on both sides.
-fn means_on_both(b: &mut Reading, c: &mut Reading, b_columns: &Columns, c_columns: &Columns, keys: &[Key]) {
-    let lines = || b_columns.lines.iter().zip(&c_columns.lines).filter(|(b, c)| b.complete && c.complete);
+fn means_on_both(b: &mut Reading, c: &mut Reading, common: &[Both], keys: &[Key]) {
+    let complete: Vec<Both> = common.iter().copied().filter(|(b, c)| b.complete && c.complete).collect();
     for (at, key) in keys.iter().enumerate().filter(|(_, key)| key.stat == Stat::Mean && is_latency(key.metric)) {
         if key.metric == Metric::Itl {
             if b.unanswered + c.unanswered > 0 {
-                let side = |pick: &dyn Fn(usize) -> Option<(f64, u32)>| {
-                    let (mut seconds, mut tokens) = (0.0, 0u64);
-                    for row in 0..b_columns.lines.len() {
-                        if let Some((s, n)) = pick(row) {
-                            seconds += s;
-                            tokens += u64::from(n);
-                        }
-                    }
-                    Cell::over((tokens > 0).then(|| seconds / tokens as f64), tokens)
-                };
-                let both = |row: usize| b_columns.lines[row].complete && c_columns.lines[row].complete;
-                replace(&mut b.cells[at], side(&|row| b_columns.lines[row].decode.filter(|_| both(row))));
-                replace(&mut c.cells[at], side(&|row| c_columns.lines[row].decode.filter(|_| both(row))));
+                replace(&mut b.cells[at], mean_itl(complete.iter().map(|(line, _)| *line)));
+                replace(&mut c.cells[at], mean_itl(complete.iter().map(|(_, line)| *line)));
             }
             continue;
         }
-        let known = lines().filter_map(|(b, c)| b.latency(key.metric).zip(c.latency(key.metric)));
+        let known = complete.iter().filter_map(|(b, c)| b.latency(key.metric).zip(c.latency(key.metric)));
         let (b_values, c_values): (Vec<f64>, Vec<f64>) = known.unzip();
         let n = b_values.len() as u64;
         replace(&mut b.cells[at], Cell::over(mean(&b_values), n));
         replace(&mut c.cells[at], Cell::over(mean(&c_values), n));
     }
+}
+
+/// Decode time over the tokens after the first, all requests together.
+fn mean_itl<'l>(lines: impl Iterator<Item = &'l Line>) -> Cell {
+    let sum = |(seconds, tokens): (f64, u64), (s, n): (f64, u32)| (seconds + s, tokens + u64::from(n));
+    let (seconds, tokens) = lines.filter_map(|line| line.decode).fold((0.0, 0), sum);
+    Cell::over((tokens > 0).then(|| seconds / tokens as f64), tokens)
 }
 
 /// Keeps what is known about a cell while its value is replaced, where there is a new one.
@@ -151,9 +165,9 @@ fn replace(cell: &mut Cell, new: Cell) {
     }
 }
 
-fn share_on_both(b: &Columns, c: &Columns) -> Option<f64> {
-    let both = b.lines.iter().zip(&c.lines).filter(|(b, c)| b.complete && c.complete).count();
-    (!b.lines.is_empty()).then(|| both as f64 / b.lines.len() as f64)
+fn share_on_both(common: &[Both]) -> f64 {
+    let complete = common.iter().filter(|(b, c)| b.complete && c.complete).count();
+    complete as f64 / common.len() as f64
 }
 
 /// Good requests under two different SLOs are not one metric.

@@ -7,7 +7,7 @@ use super::{
     plan::{Key, holds_the_queue},
     policy::Policy,
     reading::{Basis, Reading},
-    rows::{self, Restraint, restraint, shown, too_few},
+    rows::{self, Restraint, report_only, restraint, shown, too_few},
     same_trace::Trace,
     single::{self, Setting},
 };
@@ -33,7 +33,7 @@ pub(super) fn rows(runs: &Replicates, keys: &[Key], policy: &Policy) -> Vec<Metr
         }
         let restraint = match runs.pair {
             Some(pair) => restraint(*key, at, &[pair], policy),
-            None => unpaired_restraint(*key, at, runs),
+            None => unpaired_restraint(*key, at, runs, policy),
         };
         single::judge(&mut row, *key, (&base, &candidate), restraint, &setting, policy);
         Some(row)
@@ -78,7 +78,7 @@ fn load(runs: &Replicates) -> Option<f64> {
 }
 
 /// As for pairs, over runs that have no partner.
-fn unpaired_restraint(key: Key, at: usize, runs: &Replicates) -> Option<Restraint> {
+fn unpaired_restraint(key: Key, at: usize, runs: &Replicates, policy: &Policy) -> Option<Restraint> {
     let all = || runs.base.iter().chain(&runs.candidate);
     let because = |claim, why: String| Some(Restraint { claim, why });
     if let Some(why) = all().find_map(|r| r.cells[at].doubt.clone()) {
@@ -94,6 +94,8 @@ fn unpaired_restraint(key: Key, at: usize, runs: &Replicates) -> Option<Restrain
     if let Some(why) = too_few(key, least) {
         return because(Claim::NotClaimable, why);
     }
-    let jump = all().find_map(|r| r.cells[at].jump.clone());
-    jump.and_then(|why| because(Claim::Shown, format!("shown only: {why}")))
+    if let Some(why) = all().find_map(|r| r.cells[at].jump.clone()) {
+        return because(Claim::Shown, format!("shown only: {why}"));
+    }
+    report_only(key, policy)
 }

@@ -72,11 +72,16 @@ pub(super) fn restraint(key: Key, at: usize, pairs: &[&Pair], policy: &Policy) -
     if let Some(why) = pairs.iter().find_map(|pair| pair.jump(at)) {
         return because(Claim::Shown, &format!("shown only: {why}"));
     }
-    let report_only = key.metric == Metric::LongestGap && matches!(key.stat, Stat::Quantile(p) if p > 0.5);
-    if report_only && policy.gate(key.metric, key.stat).is_none() {
-        return because(Claim::Shown, "shown only: one pause reaches every running stream, so few events decide it");
-    }
-    None
+    report_only(key, policy)
+}
+
+/// Why a tail of the longest gap is never claimed unless a gate asks for it.
+pub(super) fn report_only(key: Key, policy: &Policy) -> Option<Restraint> {
+    let tail = key.metric == Metric::LongestGap && matches!(key.stat, Stat::Quantile(p) if p > 0.5);
+    (tail && policy.gate(key.metric, key.stat).is_none()).then(|| Restraint {
+        claim: Claim::Shown,
+        why: "shown only: one pause reaches every running stream, so few events decide it".into(),
+    })
 }
 
 /// Why a quantile may not be claimed from so few requests.

@@ -29,7 +29,10 @@ pub(super) fn decide(base: (&RunInfo, &Columns), candidate: (&RunInfo, &Columns)
     if let (Some(b), Some(c)) = hashes {
         match (b == c, b.starts_with(OF_LENGTHS) && c.starts_with(OF_LENGTHS)) {
             (true, false) => return Trace::Same,
-            (false, _) => return Trace::Different("their trace hashes differ".into()),
+            (false, of_lengths) => {
+                let where_they_differ = if of_lengths { lengths(base.1, candidate.1) } else { None };
+                return Trace::Different(where_they_differ.unwrap_or_else(|| "their trace hashes differ".into()));
+            }
             (true, true) => {}
         }
     }

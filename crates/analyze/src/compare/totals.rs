@@ -51,13 +51,12 @@ pub(super) fn cell(run: &RunEvidence, columns: &Columns, reading: &Reading, metr
     }
 }
 
-/// Growth of a counter over the window, over all its series; `None` without one that can be told.
+/// Growth of a counter over the window, over all its series; `None` without one, or where one of them cannot be told: a
+/// sum over some of the replicas would be taken for the whole.
 pub(super) fn growth(run: &RunEvidence, signal: Signal, part: Part) -> Option<f64> {
     let mut sum = None;
     for series in run.series(signal, part) {
-        if let Ok(delta) = series.delta(run.info.window) {
-            *sum.get_or_insert(0.0) += delta.value;
-        }
+        *sum.get_or_insert(0.0) += series.delta(run.info.window).ok()?.value;
     }
     sum
 }

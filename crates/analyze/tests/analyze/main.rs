@@ -9,5 +9,6 @@ mod compare_pairs;
 mod compare_refusals;
 mod compare_runs;
 mod compare_single;
+mod compare_windows;
 mod conventions;
 mod synthetic;
