@@ -112,21 +112,37 @@ pub(crate) fn tame(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// `text` broken between words into lines of at most `columns`; a longer word stands alone.
+/// `text` broken between words into lines of at most `columns`; a longer word stands alone. No line breaks within
+/// `n = 8` or `5 %`.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() && width(&line) + 1 + width(word) > columns {
+    for word in unbroken(text) {
+        if !line.is_empty() && width(&line) + 1 + width(&word) > columns {
             lines.push(std::mem::take(&mut line));
         }
         if !line.is_empty() {
             line.push(' ');
         }
-        line += word;
+        line += &word;
     }
     if !line.is_empty() || lines.is_empty() {
         lines.push(line);
     }
     lines
+}
+
+/// Words of `text`; an equals sign with both its neighbours is one, and a number with its percent sign.
+fn unbroken(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(last) if word == "=" || word.starts_with('%') || last.ends_with(" =") => {
+                last.push(' ');
+                *last += word;
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }

@@ -43,7 +43,9 @@ fn headline(report: &Report) -> String {
     let mut out = format!("## firstcheck: {}\n", escape(title));
     let invalid = report.invalid.iter().map(|why| format!("- **not to be believed:** {}\n", escape(why)));
     let why = report.why.iter().map(|why| format!("- {}\n", escape(why)));
-    let lines: String = why.chain(invalid).collect();
+    let found = report.findings.iter().filter_map(words::found);
+    let found = found.map(|(lead, text)| format!("- **{lead}:** {}\n", escape(&text)));
+    let lines: String = why.chain(invalid).chain(found).collect();
     if !lines.is_empty() {
         out += &format!("\n{lines}");
     }
@@ -112,9 +114,7 @@ fn finding(finding: &Finding) -> String {
     match &finding.outcome {
         Outcome::Present { facts: shown, causes, explains } => {
             if let Some(e) = explains {
-                let (part, whole) = (number::value(e.explained, &e.unit), number::value(e.delta, &e.unit));
-                let line = format!("explains {part} of the {whole} change in {} (by {})", e.metric, e.basis);
-                out += &format!("- {}\n", escape(&line));
+                out += &format!("- {}\n", escape(&words::explained(e)));
             }
             out += &facts("", shown);
             causes.iter().for_each(|one| out += &cause(one));

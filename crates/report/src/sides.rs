@@ -9,16 +9,17 @@ use firstcheck_model::{
     metric::Metric,
     report::{RunRow, SideReport, Sides},
     request::Fate,
+    run::Origin,
 };
 use std::collections::BTreeMap;
 
 /// Most reasons of failure that are listed; the JSON report holds all.
 const MOST_ERRORS: usize = 4;
 /// Characters of a path beyond which only its end is shown.
-const LONGEST_LABEL: usize = 40;
+const LONGEST_LABEL: usize = 30;
 
 /// Lines that are long, and are said once where both sides have the same.
-const LONG: [&str; 2] = ["deployment", "workload"];
+const LONG: [&str; 3] = ["origin", "deployment", "workload"];
 
 /// Both sides, and what they share.
 pub(crate) struct Compared {
@@ -42,8 +43,9 @@ pub(crate) fn sides(sides: &Sides) -> Option<Compared> {
     }
     let mut table = Table::new(&columns);
     type Say = fn(&SideReport) -> String;
-    let lines: [(&str, Say); 8] = [
+    let lines: [(&str, Say); 9] = [
         ("from", from),
+        ("origin", origin),
         ("deployment", deployment),
         ("workload", workload),
         ("window", window),
@@ -70,11 +72,15 @@ pub(crate) fn sides(sides: &Sides) -> Option<Compared> {
 
 fn from(side: &SideReport) -> String {
     let Some(first) = side.runs.first() else { return String::new() };
-    let (label, origin) = (short_label(&first.label), words::origin(&first.origin));
+    let label = short_label(&first.label);
     match side.runs.len() {
-        1 => format!("{label} ({origin})"),
-        n => format!("{label} … {n} runs ({origin})"),
+        1 => label,
+        n => format!("{label} … {n} runs"),
     }
+}
+
+fn origin(side: &SideReport) -> String {
+    shared(&side.runs, |run| words::origin(&run.origin))
 }
 
 /// The end of a long path: what tells runs apart.
@@ -106,7 +112,12 @@ fn workload(side: &SideReport) -> String {
 }
 
 fn window(side: &SideReport) -> String {
-    shared(&side.runs, |run| run.window_s.map_or(String::new(), |s| number::value(s, "s")))
+    let each = shared(&side.runs, |run| run.window_s.map_or(String::new(), |s| number::value(s, "s")));
+    match side.runs.len() {
+        0 | 1 => each,
+        _ if each.is_empty() => each,
+        n => format!("{n} × {each}"),
+    }
 }
 
 fn total(side: &SideReport) -> u64 {
@@ -150,9 +161,10 @@ fn reasons(side: &SideReport) -> String {
     parts.join(", ")
 }
 
-/// The worst send lag of the side's runs.
+/// The worst send lag of the side's runs; a simulated run has no client that could lag.
 fn send_lag(side: &SideReport) -> String {
-    let lags = side.runs.iter().filter_map(|run| run.client.as_ref()?.send_lag_p99.map(|lag| lag.0));
+    let measured = side.runs.iter().filter(|run| run.origin != Origin::Simulated);
+    let lags = measured.filter_map(|run| run.client.as_ref()?.send_lag_p99.map(|lag| lag.0));
     lags.reduce(f64::max).map_or(String::new(), |worst| format!("p99 {}", number::value(worst, "s")))
 }
 

@@ -1,7 +1,8 @@
 //! Names of things as a reader says them.
 
+use crate::number;
 use firstcheck_model::{
-    finding::Severity,
+    finding::{Cause, Explained, Finding, Outcome, Severity},
     measurement::{Missing, Why},
     metric::Metric,
     report::{Claim, MetricRow, Verdict},
@@ -33,9 +34,12 @@ pub(crate) fn claim(claim: Claim) -> &'static str {
     }
 }
 
-/// A row's name: metric, statistic unless it is the total, slice if any.
+/// A row's name: metric, statistic unless it is the total, slice if any. A count over several runs is that of one.
 pub(crate) fn row(row: &MetricRow) -> String {
     let mut name = row.metric.label().to_owned();
+    if row.metric == Metric::Preemptions && row.n.iter().flatten().any(|runs| *runs > 1) {
+        name += " a run";
+    }
     if row.stat != "total" {
         name = format!("{name} {}", row.stat.replace('_', " "));
     }
@@ -86,6 +90,32 @@ pub(crate) fn origin(origin: &Origin) -> String {
         Origin::Simulated => "simulated".into(),
         Origin::Imported { tool } => format!("read from {tool}"),
     }
+}
+
+/// How much of a difference a finding explains.
+pub(crate) fn explained(e: &Explained) -> String {
+    let (part, whole) = (number::value(e.explained, &e.unit), number::value(e.delta, &e.unit));
+    if e.explained.abs() >= e.delta.abs() && e.explained * e.delta > 0.0 {
+        return format!("explains all of the {whole} change in {} ({part} by {})", e.metric, e.basis);
+    }
+    format!("explains {part} of the {whole} change in {} (by {})", e.metric, e.basis)
+}
+
+/// What a finding that is there comes to, for the top of a page: its supported causes, else the symptom.
+pub(crate) fn found(finding: &Finding) -> Option<(&'static str, String)> {
+    let Outcome::Present { causes, .. } = &finding.outcome else { return None };
+    let supported: Vec<&str> = causes
+        .iter()
+        .filter_map(|cause| match cause {
+            Cause::Supported { means, .. } => Some(means.as_str()),
+            _ => None,
+        })
+        .collect();
+    let name = format!("finding {} {}", finding.code, finding.slug);
+    Some(match supported.as_slice() {
+        [] => ("found", format!("{} ({name}, cause open)", finding.symptom)),
+        _ => ("cause", format!("{} ({name})", supported.join("; "))),
+    })
 }
 
 /// Why a run did not end as planned, if it did not.

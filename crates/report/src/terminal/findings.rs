@@ -61,13 +61,7 @@ fn present(page: &mut Page, finding: &Finding, shown: &[Fact], causes: &[Cause],
     let severity = page.paint(words::severity(finding.severity), tone::of_severity(finding.severity));
     page.line(&format!("  {severity}: {}", tame(&finding.symptom)));
     if let Some(e) = explains {
-        let part = number::value(e.explained, &e.unit);
-        let whole = number::value(e.delta, &e.unit);
-        page.prose(
-            "  ",
-            &format!("explains {part} of the {whole} change in {} (by {})", e.metric, e.basis),
-            Tone::Plain,
-        );
+        page.prose("  ", &words::explained(e), Tone::Plain);
     }
     facts(page, "    ", shown);
     for cause in causes {

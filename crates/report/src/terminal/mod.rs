@@ -113,6 +113,10 @@ fn headline(page: &mut Page, report: &Report) {
     for reason in &report.invalid {
         page.prose("not to be believed: ", reason, Tone::Bad);
     }
+    // The reader of ten seconds wants the answer here; its evidence stands under the findings.
+    for (lead, text) in report.findings.iter().filter_map(words::found) {
+        page.prose(&format!("{lead}: "), &text, Tone::Bold);
+    }
 }
 
 fn what_was_compared(page: &mut Page, report: &Report) {
