@@ -4,7 +4,7 @@ use firstcheck_experiment::event::{Event, RatioSoFar};
 use firstcheck_model::{report::Quantity, run::Role};
 use firstcheck_report::number;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::{io::IsTerminal, time::Duration};
+use std::{collections::BTreeMap, io::IsTerminal, time::Duration};
 
 /// A line that says what goes on; nothing where standard error is no terminal, or with `--quiet`.
 #[derive(Debug, Clone)]
@@ -21,12 +21,12 @@ impl Progress {
     /// A bar of `length` steps.
     pub fn bar(&self, length: u64) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(Some(length), self.target());
-        style(bar, "{spinner} [{bar:30}] {msg}")
+        style(bar, "{spinner} [{bar:10}] {wide_msg}")
     }
 
     /// A spinner for work of unknown length.
     pub fn spinner(&self) -> ProgressBar {
-        let bar = style(ProgressBar::with_draw_target(None, self.target()), "{spinner} {msg}");
+        let bar = style(ProgressBar::with_draw_target(None, self.target()), "{spinner} {wide_msg}");
         if self.shown {
             bar.enable_steady_tick(Duration::from_millis(120));
         }
@@ -50,12 +50,14 @@ fn style(bar: ProgressBar, template: &str) -> ProgressBar {
 pub struct Experiment {
     bar: ProgressBar,
     so_far: String,
+    /// What each side of a live pair is at; both run at the same time.
+    live: BTreeMap<&'static str, String>,
 }
 
 impl Experiment {
     /// Nothing has happened yet.
     pub fn new(progress: &Progress) -> Self {
-        Self { bar: progress.bar(0), so_far: String::new() }
+        Self { bar: progress.bar(0), so_far: String::new(), live: BTreeMap::new() }
     }
 
     /// Shows an event.
@@ -64,13 +66,19 @@ impl Experiment {
             Event::Phase { title } => {
                 self.bar.println(title);
                 self.bar.set_position(0);
+                self.bar.set_message("");
                 self.so_far.clear();
+                self.live.clear();
             }
-            Event::Live { role, elapsed, of, sent, done, failed, events } => {
-                self.bar.set_length(of.as_millis() as u64);
-                self.bar.set_position(elapsed.as_millis() as u64);
-                let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
-                let message = format!("{}: {sent} sent, {done} done{failed}, {events} events", side(*role));
+            Event::Live { role, elapsed, of, sent, done, failed, .. } => {
+                self.bar.set_length(of.as_secs());
+                // Of two sides the later report counts: the bar never runs backwards.
+                self.bar.set_position(elapsed.as_secs().max(self.bar.position()).min(of.as_secs()));
+                let waiting = sent.saturating_sub(*done);
+                let failed = if *failed > 0 { format!(" {failed} failed") } else { String::new() };
+                self.live.insert(side(*role), format!("{} {done} done {waiting} waiting{failed}", side(*role)));
+                let sides: Vec<&str> = self.live.values().map(String::as_str).collect();
+                let message = format!("{} s · {}", self.bar.position(), sides.join(" · "));
                 self.bar.set_message(message);
             }
             Event::RunDone { pair, pairs, role, .. } => {
@@ -83,7 +91,7 @@ impl Experiment {
                     let interval = interval.map_or(String::new(), |bounds| {
                         format!(" ({})", number::change_interval(bounds.map(Quantity::Finite)))
                     });
-                    self.so_far = format!(", p95 TTFT {}{interval}", number::change(*ratio));
+                    self.so_far = format!(", so far TTFT p95 {}{interval}", number::change(*ratio));
                 }
             }
         }
