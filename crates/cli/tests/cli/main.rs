@@ -12,5 +12,7 @@ mod harness;
 mod help;
 mod live;
 mod printing;
+mod readme;
 mod results;
 mod schema;
+mod workspace;

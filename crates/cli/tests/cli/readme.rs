@@ -1,0 +1,213 @@
+//! The README, run as it stands: every command, every figure of its excerpt, every link.
+
+use crate::{
+    harness::{Bench, Said},
+    results::Like,
+    workspace::{root, text},
+};
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+};
+
+/// How a line of the README may begin and still be the binary.
+const BINARY: [&str; 2] = ["cargo run --release -- ", "firstcheck "];
+
+/// Lines that are no call of the binary, and why they are not run here.
+const NOT_RUN: &[(&str, &str)] =
+    &[("cargo test --workspace", "this test is a part of it"), ("cargo install --path crates/cli", "builds it again")];
+
+/// What stands in for the README's words, so that it takes seconds. Each must occur.
+const SHORTER: &[(&str, &str)] = &[
+    // In virtual time: the live pair takes most of a minute.
+    ("demo", "demo --fast --pairs 2"),
+    ("--rate 4 --duration 60s", "--rate 20 --warm-up 1s --duration 2s"),
+    // A free port; then the address that the simulated engine says.
+    ("--addr 127.0.0.1:8000", "--addr 127.0.0.1:0"),
+    ("http://127.0.0.1:8000", URL),
+];
+
+/// Place of the address that the simulated engine says.
+const URL: &str = "{url}";
+
+/// Exit codes that a call may have here, by the words that it begins with. The longest beginning decides.
+const CODES: &[(&str, &[i32])] = &[
+    ("demo", &[0]),
+    // On a busy machine the client may find itself invalid, and says so with 3.
+    ("run", &[0, 3]),
+    ("report", &[0, 3]),
+    // Both runs are of one simulated engine: nothing can pass, and on a busy machine something may regress.
+    ("compare --base before", &[1, 3]),
+    // As `fixtures` makes the files: a twentyfold TTFT.
+    ("compare --base old.json", &[1]),
+    ("import", &[0]),
+    ("explain", &[0]),
+    ("fingerprint", &[0]),
+];
+
+/// The files that the README assumes: results of `vllm bench serve`.
+fn fixtures(bench: &Bench) {
+    bench.write("old.json", &Like::GOOD.file());
+    bench.write("new.json", &Like { ttft: 4.0, ..Like::GOOD }.file());
+}
+
+/// Lines of all fenced blocks of this language.
+fn fenced(markdown: &str, language: &str) -> Vec<Vec<String>> {
+    let (mut blocks, mut open) = (Vec::new(), None::<(bool, Vec<String>)>);
+    for line in markdown.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(named)) => open = Some((named == language, Vec::new())),
+            (Some(_), Some(_)) => blocks.extend(open.take().filter(|(wanted, _)| *wanted).map(|(_, lines)| lines)),
+            (Some((_, lines)), None) => lines.push(line.to_owned()),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a fence is not closed");
+    blocks
+}
+
+/// Commands of the README without their comments, in order.
+fn commands() -> Vec<String> {
+    let lines = fenced(&text("README.md"), "sh").into_iter().flatten();
+    let commands = lines.map(|line| line.split('#').next().unwrap_or_default().trim().to_owned());
+    commands.filter(|line| !line.is_empty()).collect()
+}
+
+/// The simulated engine, ended with its holder.
+struct Engine {
+    child: Child,
+    url: String,
+}
+
+impl Engine {
+    fn start(bench: &Bench, args: &[&str]) -> Self {
+        let mut child = bench.command(args).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{args:?}: {line:?}")).to_owned();
+        Self { child, url }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A command shortened; notes which substitutions it took.
+fn shortened(command: &str, taken: &RefCell<BTreeSet<&'static str>>) -> String {
+    let mut command = format!(" {command} ");
+    for (words, instead) in SHORTER {
+        let (words_here, instead) = (format!(" {words} "), format!(" {instead} "));
+        if command.contains(&words_here) {
+            taken.borrow_mut().insert(words);
+            command = command.replace(&words_here, &instead);
+        }
+    }
+    command.trim().to_owned()
+}
+
+fn codes(command: &str) -> &'static [i32] {
+    let known = CODES.iter().filter(|(beginning, _)| command.starts_with(beginning));
+    match known.max_by_key(|(beginning, _)| beginning.len()) {
+        Some((_, codes)) => codes,
+        None => panic!("`{command}` of the README is not covered: name its exit codes in CODES"),
+    }
+}
+
+fn call(bench: &Bench, command: &str, url: &str) -> Said {
+    let command = command.replace(URL, url);
+    let said = bench.call(&command.split_whitespace().collect::<Vec<_>>());
+    assert!(codes(&command).contains(&said.code), "{command}\nexit code {}\n{}\n{}", said.code, said.out, said.err);
+    assert!(!said.out.is_empty(), "{command} says nothing");
+    said
+}
+
+#[test]
+fn every_command_works_as_it_stands() {
+    let (bench, taken) = (Bench::new(), RefCell::new(BTreeSet::new()));
+    fixtures(&bench);
+    let mut calls = Vec::new();
+    for line in commands() {
+        match BINARY.iter().find_map(|beginning| line.strip_prefix(beginning)) {
+            Some(call) => calls.push(shortened(call, &taken)),
+            None => assert!(
+                NOT_RUN.iter().any(|(known, _)| *known == line),
+                "`{line}` is not covered: it is no call of the binary and not in NOT_RUN"
+            ),
+        }
+    }
+    // The server comes first: the README's runs measure it.
+    let (servers, calls): (Vec<String>, Vec<String>) =
+        calls.into_iter().partition(|call| call.starts_with("sim serve"));
+    let [server] = servers.as_slice() else { panic!("one simulated engine is asked for: {servers:?}") };
+    let engine = Engine::start(&bench, &server.split_whitespace().collect::<Vec<_>>());
+    assert!(calls.len() >= 5, "{calls:?}");
+    calls.iter().for_each(|command| drop(call(&bench, command, &engine.url)));
+    let unused: Vec<_> =
+        SHORTER.iter().map(|(words, _)| *words).filter(|words| !taken.borrow().contains(words)).collect();
+    assert!(unused.is_empty(), "the README no longer says {unused:?}");
+}
+
+#[test]
+fn every_line_of_the_excerpt_is_in_the_report_in_this_order() {
+    let bench = Bench::new();
+    let report = bench.expect(0, &["demo", "--fast"]).out;
+    let [excerpt] = &fenced(&text("README.md"), "text")[..] else { panic!("one excerpt of the demonstration") };
+    assert!(excerpt.len() > 10, "{excerpt:?}");
+    let mut lines = report.lines();
+    for line in excerpt.iter().filter(|line| !line.is_empty()) {
+        assert!(lines.any(|said| said == line), "the demonstration does not say, or not here:\n{line}\n\n{report}");
+    }
+}
+
+/// Targets of the links in a page that are files.
+fn links(markdown: &str) -> Vec<&str> {
+    let targets = markdown.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets.filter(|target| !target.contains("://") && !target.starts_with('#')).collect()
+}
+
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            pages(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "md") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut found = vec![root().join("README.md")];
+    pages(&root().join("docs"), &mut found);
+    let mut seen = 0;
+    for page in found {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for link in links(&text) {
+            let target = page.parent().unwrap().join(link.split('#').next().unwrap_or(link));
+            assert!(target.exists(), "{}: {link} is not there", page.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 5, "only {seen} links were found");
+}
+
+#[test]
+fn its_table_names_the_verbs_that_there_are() {
+    let help = Bench::new().expect(0, &["--help"]).out;
+    let table = text("README.md");
+    let of_table = table.lines().filter(|line| line.starts_with("| ") && line.matches('|').count() == 3);
+    let of_table: BTreeSet<&str> = of_table.flat_map(|line| line.split('`').skip(1).step_by(2)).collect();
+    // Verbs stand under their job, two spaces in; options begin with a dash.
+    let of_help = help.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    let of_help: BTreeSet<&str> = of_help.filter(|word| word.starts_with(|c: char| c.is_ascii_lowercase())).collect();
+    let verbs: BTreeSet<&str> = of_table.iter().map(|verb| verb.split(' ').next().unwrap_or(verb)).collect();
+    assert_eq!(verbs, of_help, "README.md against --help");
+}
