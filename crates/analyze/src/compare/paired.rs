@@ -2,9 +2,9 @@
 
 use super::{
     pair::Pair,
-    plan::{Key, holds_the_queue},
+    plan::{Key, holds_the_queue, is_latency},
     policy::{Gate, Policy},
-    reading::Cell,
+    reading::{Cell, Reading},
     rows::{annotate, restraint, shown, worse_sign},
 };
 use firstcheck_model::{
@@ -187,29 +187,75 @@ fn fit(
         return;
     };
     judged.row.margin = Some(scale.relative(margin));
-    judged.decide_pass(key, &estimate, margin, setting, policy);
+    let unserved = served_less(pairs, policy).filter(|_| is_latency(key.metric));
+    judged.decide_pass(&estimate, margin, held_back(key, unserved, setting), setting.alpha, policy);
     judged.open = Some(Open { pairs: usable, differences, margin, estimate });
+}
+
+/// Why a metric cannot pass, whatever its interval.
+enum Held {
+    /// It can.
+    Free,
+    /// It holds the queue, and the design does not allow to speak of that.
+    Queue(String),
+    /// The candidate served less, so that what it served may well be faster.
+    Unserved(String),
+}
+
+fn held_back(key: Key, unserved: Option<String>, setting: &Setting) -> Held {
+    let queue = setting.queue_cannot_pass.clone().filter(|_| holds_the_queue(key.metric));
+    unserved.map(Held::Unserved).or(queue.map(Held::Queue)).unwrap_or(Held::Free)
+}
+
+/// How much less the candidate served, where that is more than the load of two comparable workloads may differ by: who
+/// sheds requests has shorter queues and smaller batches for the others.
+fn served_less(pairs: &[&Pair], policy: &Policy) -> Option<String> {
+    let served = |side: fn(&Pair) -> &Reading| {
+        let sides = pairs.iter().map(|pair| side(pair));
+        let (served, offered) = sides
+            .fold((0, 0), |sum, side| (sum.0 + side.offered.saturating_sub(side.unanswered), sum.1 + side.offered));
+        (offered > 0).then(|| served as f64 / offered as f64)
+    };
+    let (base, candidate) = (served(|pair| &pair.base)?, served(|pair| &pair.candidate)?);
+    (candidate < base * (1.0 - policy.mix_tolerance)).then(|| {
+        format!(
+            "the candidate served {:.1} % of its requests, base {:.1} %: those it served had less company",
+            candidate * 100.0,
+            base * 100.0
+        )
+    })
 }
 
 impl Judged {
     /// The claim by the one-sided bounds; a failure is left to the whole family, see [`super::gate`].
-    fn decide_pass(&mut self, key: Key, estimate: &PairedEstimate, margin: f64, setting: &Setting, policy: &Policy) {
-        let bounds = (estimate.effect.lower(setting.alpha), estimate.effect.upper(setting.alpha));
+    fn decide_pass(&mut self, estimate: &PairedEstimate, margin: f64, held: Held, alpha: f64, policy: &Policy) {
+        let bounds = (estimate.effect.lower(alpha), estimate.effect.upper(alpha));
         let (Ok(lower), Ok(upper)) = bounds else { return };
-        let blocked = setting.queue_cannot_pass.as_ref().filter(|_| holds_the_queue(key.metric));
         let within = upper < margin;
-        self.passes = within && blocked.is_none() && estimate.pairs >= policy.min_pairs as usize;
-        self.row.claim = match (within, blocked) {
+        let enough = estimate.pairs >= policy.min_pairs as usize;
+        self.passes = within && enough && matches!(held, Held::Free);
+        self.row.claim = match held {
+            _ if !enough => Claim::Inconclusive,
+            Held::Unserved(_) => Claim::Inconclusive,
             _ if upper < 0.0 => Claim::Improved,
-            (true, None) if lower > 0.0 => Claim::RegressedWithinMargin,
-            (true, None) => Claim::NonInferior,
+            Held::Free if within && lower > 0.0 => Claim::RegressedWithinMargin,
+            Held::Free if within => Claim::NonInferior,
             _ => Claim::Inconclusive,
         };
-        if let Some(why) = blocked.filter(|_| within) {
-            annotate(&mut self.row, format!("cannot pass: {why}"));
+        match held {
+            Held::Queue(why) | Held::Unserved(why) if within => {
+                annotate(&mut self.row, format!("cannot pass: {why}"));
+            }
+            _ if within && !enough => {
+                annotate(
+                    &mut self.row,
+                    format!("cannot pass: {} pairs, it takes {}", estimate.pairs, policy.min_pairs),
+                );
+            }
+            _ => {}
         }
         if !within {
-            self.pairs_that_decide(estimate, margin, setting.alpha, policy);
+            self.pairs_that_decide(estimate, margin, alpha, policy);
         }
     }
 
@@ -305,7 +351,8 @@ impl Scale {
         let log_mde = mde::log_mde(estimate.s_d, estimate.pairs, estimate.covariates).ok();
         row.mde = log_mde.map(|d| self.relative(d));
         if let Self::Logit(level) = self {
-            let point = |d: f64| -level.points(d) * 100.0;
+            // Rounded first: a small negative number would be shown as −0.00.
+            let point = |d: f64| (-level.points(d) * 1e4).round() / 1e2 + 0.0;
             if let Ok(interval) = estimate.interval(confidence) {
                 annotate(
                     row,

@@ -27,7 +27,8 @@ pub(super) fn shown(key: Key, base: &[&Cell], candidate: &[&Cell]) -> MetricRow 
 fn typical(metric: Metric, cells: &[&Cell]) -> Option<f64> {
     let values: Vec<f64> = cells.iter().filter_map(|cell| cell.value).collect();
     let n = values.len() as f64;
-    if values.len() <= 1 {
+    if values.windows(2).all(|pair| pair[0] == pair[1]) {
+        // Without the rounding of logarithms: a capacity stays a whole number.
         values.first().copied()
     } else if values.iter().any(|v| v.is_infinite()) {
         Sample::new(values).ok()?.quantile(0.5)

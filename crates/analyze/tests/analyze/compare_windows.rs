@@ -4,9 +4,10 @@ use crate::synthetic::{Spec, placed};
 use firstcheck_analyze::compare::{Policy, compare};
 use firstcheck_model::{
     evidence::RunEvidence,
+    fingerprint::field,
     metric::Metric,
     moment::{Moment, Window},
-    report::{Claim, Quantity},
+    report::{Claim, Quantity, Verdict},
     run::{Arrivals, Role},
     signal::{Labels, Part, Series, SeriesKind, Signal},
 };
@@ -90,4 +91,56 @@ fn files_that_differ_in_their_lengths_say_where() {
     };
     let report = compare(&[file(250, "a")], &[file(240, "b")], &Policy::default());
     assert!(report.why.iter().any(|why| why.contains("250 requests were offered to base and 240")), "{:?}", report.why);
+}
+
+#[test]
+fn who_sheds_requests_does_not_get_better() {
+    // 4 % rejected: no quantile up to p95 is unbounded, and those that were served had less company.
+    let spec = Spec { requests: 1200, load: 0.9, load_known: false, ..Spec::default() };
+    let shed = |role: Role, noise: u64| Spec {
+        noise,
+        reject_every: if role == Role::Candidate { 25 } else { 0 },
+        slow: if role == Role::Candidate { 0.9 } else { 1.0 },
+        ..spec.clone()
+    };
+    let side = |role: Role| -> Vec<RunEvidence> {
+        (0..8).map(|pair| placed(shed(role, u64::from(pair) + 50).run(), role, pair)).collect()
+    };
+    let report = compare(&side(Role::Base), &side(Role::Candidate), &Policy::default());
+    let row = report.metric(Metric::Tpot, "p50").unwrap();
+    assert!(row.ratio.and_then(Quantity::finite).unwrap() < 0.95, "served requests are faster: {:?}", row.ratio);
+    assert_eq!(row.claim, Claim::Inconclusive);
+    assert!(row.note.as_ref().unwrap().contains("the candidate served 96.0 % of its requests, base 100.0 %"));
+    assert_ne!(report.verdict, Verdict::Pass);
+    assert!(report.metrics.iter().all(|row| row.claim != Claim::Improved), "{:?}", report.metrics);
+}
+
+#[test]
+fn few_pairs_claim_no_improvement() {
+    let side = |role: Role, slow: f64| -> Vec<RunEvidence> {
+        (0..4)
+            .map(|pair| placed(Spec { noise: u64::from(pair) + 9, slow, ..Spec::default() }.run(), role, pair))
+            .collect()
+    };
+    let report = compare(&side(Role::Base, 1.0), &side(Role::Candidate, 0.7), &Policy::default());
+    let row = report.metric(Metric::Tpot, "p50").unwrap();
+    assert_eq!((row.claim, row.pairs), (Claim::Inconclusive, 4));
+    assert!(row.note.as_ref().unwrap().contains("4 pairs, it takes 8"), "{:?}", row.note);
+}
+
+#[test]
+fn what_all_runs_agree_on_is_not_rounded() {
+    let side = |role: Role| -> Vec<RunEvidence> {
+        let run = |pair: u32| {
+            let mut run =
+                Spec { noise: u64::from(pair) * 2 + u64::from(role == Role::Candidate), ..Spec::default() }.run();
+            run.info.fingerprint.set(field::KV_BLOCKS, "6000", "test");
+            run.info.fingerprint.set(field::KV_BLOCK_SIZE, "16", "test");
+            placed(run, role, pair)
+        };
+        (0..8).map(run).collect()
+    };
+    let report = compare(&side(Role::Base), &side(Role::Candidate), &Policy::default());
+    let row = report.metric(Metric::KvCapacity, "total").unwrap();
+    assert_eq!((row.base, row.candidate), (Some(Quantity::Finite(96_000.0)), Some(Quantity::Finite(96_000.0))));
 }
