@@ -83,7 +83,7 @@ pub(super) fn effect(key: Key, at: usize, all: &[&Pair], setting: &Setting, poli
         Differences::Finite(differences) => {
             fit(&mut judged, key, &pairs, usable, differences, setting, policy);
         }
-        Differences::Unbounded => unbounded(&mut judged, key, &pairs),
+        Differences::Unbounded => unbounded(&mut judged, key, &pairs, policy),
         Differences::NoneGood => {
             judged.row.claim = Claim::Regressed;
             annotate(&mut judged.row, "the candidate served no request within the SLO");
@@ -137,7 +137,7 @@ fn differences(key: Key, at: usize, pairs: &[&Pair]) -> Differences {
 }
 
 /// The quantile reaches unanswered requests in some pair: the shares over all pairs decide.
-fn unbounded(judged: &mut Judged, key: Key, pairs: &[&Pair]) {
+fn unbounded(judged: &mut Judged, key: Key, pairs: &[&Pair], policy: &Policy) {
     let Stat::Quantile(p) = key.stat else { return };
     let share = |candidate: bool| {
         let sides = pairs.iter().map(|pair| if candidate { &pair.candidate } else { &pair.base });
@@ -153,7 +153,7 @@ fn unbounded(judged: &mut Judged, key: Key, pairs: &[&Pair]) {
     row.claim = match (base.2, candidate.2, gated) {
         (_, _, false) => Claim::Shown,
         (false, true, _) => Claim::Regressed,
-        (true, false, _) => Claim::Improved,
+        (true, false, _) if pairs.len() >= policy.min_pairs as usize => Claim::Improved,
         _ => Claim::Inconclusive,
     };
 }

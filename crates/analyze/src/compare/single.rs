@@ -47,7 +47,14 @@ pub(super) fn judge(
             row.interval = Some([lo, hi]);
             row.confidence = Some(policy.single_confidence);
             let runs = cells.0.len().min(cells.1.len());
-            annotate(row, if runs > 1 { "Welch over replicates" } else { "Welch over batches of a single run" });
+            annotate(
+                row,
+                if runs > 1 {
+                    "Welch over replicates"
+                } else {
+                    "Welch over batches of a single run: what differs from run to run is not in it"
+                },
+            );
         }
     }
     if estimate.is_none() && cells.0.len() != cells.1.len() && cells.0.len().min(cells.1.len()) == 1 {

@@ -144,3 +144,28 @@ fn what_all_runs_agree_on_is_not_rounded() {
     let row = report.metric(Metric::KvCapacity, "total").unwrap();
     assert_eq!((row.base, row.candidate), (Some(Quantity::Finite(96_000.0)), Some(Quantity::Finite(96_000.0))));
 }
+
+#[test]
+fn a_base_that_left_more_unanswered_is_improved_upon_only_over_enough_pairs() {
+    let claim = |pairs: u32, base: usize, candidate: usize| {
+        let side = |role: Role, reject_every: usize| -> Vec<RunEvidence> {
+            let noise = |pair: u32| u64::from(pair) * 2 + u64::from(role == Role::Candidate);
+            let run = |pair: u32| Spec { noise: noise(pair), reject_every, ..Spec::default() }.run();
+            (0..pairs).map(|pair| placed(run(pair), role, pair)).collect()
+        };
+        let report = compare(&side(Role::Base, base), &side(Role::Candidate, candidate), &Policy::default());
+        report.metric(Metric::Ttft, "p95").unwrap().claim
+    };
+    assert_eq!(claim(8, 5, 0), Claim::Improved);
+    assert_eq!(claim(3, 5, 0), Claim::Inconclusive);
+    assert_eq!(claim(8, 5, 5), Claim::Inconclusive, "unbounded on both sides");
+    assert_eq!(claim(3, 0, 5), Claim::Regressed, "a failure needs no more pairs");
+}
+
+#[test]
+fn the_interval_of_single_runs_says_what_it_leaves_out() {
+    let run = |noise: u64| Spec { noise, ..Spec::default() }.run();
+    let report = compare(&[run(1)], &[run(2)], &Policy::default());
+    let row = report.metric(Metric::Ttft, "p50").unwrap();
+    assert!(row.interval.is_some() && row.note.as_ref().unwrap().contains("from run to run"), "{:?}", row.note);
+}
