@@ -42,7 +42,8 @@ fn live_note(live: &Report) -> String {
             let row = live.metric(metric, stat)?;
             let values =
                 format!("{} → {}", number::quantity(row.base, &row.unit), number::quantity(row.candidate, &row.unit));
-            Some(format!("{metric} {stat} {values} ({})", number::change_of(row.ratio)))
+            let name = if stat == "total" { metric.label().to_owned() } else { format!("{} {stat}", metric.label()) };
+            Some(format!("{name} {values} ({})", number::change_of(row.ratio)))
         })
         .collect();
     format!("the live pair, over HTTP, shows and decides nothing: {}", shown.join(", "))
