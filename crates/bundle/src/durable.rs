@@ -86,12 +86,22 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Opens a file for reading; a pipe, which may never answer, or a device is refused before it is opened.
+pub(crate) fn open_regular(path: &Path) -> Result<File> {
+    if !fs::metadata(path).named("open", path)?.is_file() {
+        return Err(Error::damaged(path, "it is no regular file"));
+    }
+    File::open(path).named("open", path)
+}
+
 /// Checks that the file of `entry` in the bundle at `dir` is the one that was written.
 pub(crate) fn verify(dir: &Path, entry: &FileEntry) -> Result<()> {
     let path = dir.join(&entry.name);
-    let mut file = match File::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Error::damaged(&path, "it is missing")),
-        file => file.named("open", &path)?,
+    let mut file = match open_regular(&path) {
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Err(Error::damaged(&path, "it is missing"));
+        }
+        file => file?,
     };
     let bytes = file.metadata().named("read", &path)?.len();
     if bytes != entry.bytes {

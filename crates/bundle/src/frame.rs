@@ -4,7 +4,10 @@
 //! each as 4 bytes little-endian, and the payload: a self-contained Arrow IPC stream, or nothing for no rows. A reader
 //! stops at the first frame that is short or fails its CRC; what stands before is whole.
 
-use crate::error::{Error, Named, Result};
+use crate::{
+    durable::open_regular,
+    error::{Error, Named, Result},
+};
 use std::{
     fs::File,
     io::{BufReader, ErrorKind, Read},
@@ -60,9 +63,9 @@ pub(crate) struct Frames<'a> {
 impl<'a> Frames<'a> {
     /// Opens a journal file; `None` when there is none.
     pub(crate) fn open(path: &'a Path) -> Result<Option<Self>> {
-        let file = match File::open(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file.named("open", path)?,
+        let file = match open_regular(path) {
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file?,
         };
         let length = file.metadata().named("read", path)?.len();
         Ok(Some(Self { path, reader: BufReader::with_capacity(1 << 16, file), whole: 0, length }))

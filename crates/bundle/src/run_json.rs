@@ -2,14 +2,13 @@
 
 use crate::{
     attached,
-    durable::{FileEntry, NewFile, hex, sync_folder},
+    durable::{FileEntry, NewFile, hex, open_regular, sync_folder},
     error::{Error, Named, Result},
     table::Table,
 };
 use firstcheck_model::run::{RunInfo, RunState};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::File,
     io::{ErrorKind, Read, Write},
     path::Path,
 };
@@ -84,11 +83,13 @@ impl RunJson {
     /// Reads and verifies the `run.json` of the bundle at `dir`.
     pub(crate) fn read(dir: &Path) -> Result<Self> {
         let path = dir.join(NAME);
-        let file = match File::open(&path) {
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+        let file = match open_regular(&path) {
+            Err(Error::Io { source, .. })
+                if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
                 return Err(Error::NotABundle { path: dir.into() });
             }
-            file => file.named("open", &path)?,
+            file => file?,
         };
         let mut bytes = Vec::new();
         file.take(LARGEST + 1).read_to_end(&mut bytes).named("read", &path)?;

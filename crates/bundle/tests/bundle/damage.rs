@@ -74,6 +74,25 @@ fn config() -> ProptestConfig {
     ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() }
 }
 
+/// A pipe would keep a reader waiting and `/dev/zero` would never end.
+#[cfg(unix)]
+#[test]
+fn a_file_that_became_a_device_or_a_socket_is_refused() {
+    for (whole, names) in [(finished as fn() -> _, &FINISHED[..]), (unfinished, &JOURNAL[..])] {
+        for name in names {
+            let (_parent, dir) = whole();
+            let path = dir.join(name);
+            fs::remove_file(&path).unwrap();
+            std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+            let error = Bundle::open(&dir).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains("no regular file"), "{name}: {error}");
+            fs::remove_file(&path).unwrap();
+            let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+            assert!(Bundle::open(&dir).is_err(), "{name}");
+        }
+    }
+}
+
 #[test]
 fn a_finished_run_that_was_damaged_does_not_open() {
     let (_parent, dir) = finished();
