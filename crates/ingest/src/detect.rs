@@ -81,8 +81,8 @@ const SNIFF: u64 = 1 << 16;
 /// Tells what `path` holds. A file's name plays no part.
 ///
 /// # Errors
-/// [`Error::Io`], [`Error::TooLarge`], and [`Error::Malformed`] for a file that begins as JSON and is none: it may be a
-/// result that was cut off.
+/// [`Error::Io`], [`Error::NotAFile`], [`Error::TooLarge`], and [`Error::Malformed`] for a file that begins as JSON and is
+/// none: it may be a result that was cut off, or stand in UTF-16.
 pub fn detect(path: &Path, limits: &Limits) -> Result<Format, Error> {
     if path.is_dir() {
         return Ok(if Bundle::is_bundle(path) { Format::Bundle } else { Format::Folder });
@@ -91,8 +91,16 @@ pub fn detect(path: &Path, limits: &Limits) -> Result<Format, Error> {
     match start.trim_ascii_start().first() {
         Some(b'{' | b'[') => guarded(path, "JSON", || of_json(path, &read_all(path, limits)?)),
         Some(_) if is_page(&start) => Ok(Format::MetricsPage),
+        Some(0xff | 0xfe) if is_utf16_json(&start) => {
+            Err(Error::malformed(path, None, "JSON", "it is written in UTF-16: save it as UTF-8"))
+        }
         _ => Ok(Format::Unknown),
     }
+}
+
+/// Whether a text begins with the byte-order mark of UTF-16 and the bracket of a JSON value.
+fn is_utf16_json(start: &[u8]) -> bool {
+    matches!(start, [0xff, 0xfe, b'{' | b'[', 0, ..] | [0xfe, 0xff, 0, b'{' | b'[', ..])
 }
 
 /// The format of JSON bytes, by the keys of their first value.

@@ -14,6 +14,12 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// A pipe, a socket or a device.
+    #[error("{path} is no regular file but a pipe, a socket or a device: save its content to a file and give that")]
+    NotAFile {
+        /// The path as it was given.
+        path: PathBuf,
+    },
     /// More bytes than the limit.
     #[error("{path} has {bytes} bytes, more than the limit of {limit}: split it, or raise the limit")]
     TooLarge {
@@ -102,6 +108,7 @@ impl Error {
     pub fn path(&self) -> &Path {
         match self {
             Self::Io { path, .. }
+            | Self::NotAFile { path }
             | Self::TooLarge { path, .. }
             | Self::Malformed { path, .. }
             | Self::Unknown { path }

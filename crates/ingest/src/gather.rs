@@ -33,6 +33,18 @@ pub fn read_recordings(path: &Path) -> Result<Vec<Recording>, Error> {
 /// # Errors
 /// As [`read_recordings`].
 pub fn read_recordings_within(path: &Path, limits: &Limits) -> Result<Vec<Recording>, Error> {
+    recordings(path, limits).map(|(recordings, _)| recordings)
+}
+
+/// As [`read_recordings`], with what could not be read beside it: lines of a file, files of a folder.
+///
+/// # Errors
+/// As [`read_recordings`].
+pub fn gather_recordings(path: &Path) -> Result<(Vec<Recording>, Vec<Unread>), Error> {
+    recordings(path, &Limits::default())
+}
+
+fn recordings(path: &Path, limits: &Limits) -> Result<(Vec<Recording>, Vec<Unread>), Error> {
     let contents = contents(path, limits)?;
     let mut recordings = Vec::new();
     for bundle in &contents.bundles {
@@ -41,7 +53,7 @@ pub fn read_recordings_within(path: &Path, limits: &Limits) -> Result<Vec<Record
         recordings.push(recording);
     }
     recordings.extend(contents.import.runs.into_iter().map(|run| run.recording));
-    Ok(recordings)
+    Ok((recordings, contents.import.unread))
 }
 
 /// Reads all runs of a path as evidence: their events are folded as they are read.

@@ -2,7 +2,7 @@
 
 use crate::{Error, Limits};
 use std::{
-    fs::File,
+    fs::{self, File},
     io::Read,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
@@ -21,13 +21,26 @@ pub fn guarded<T>(path: &Path, format: &'static str, decode: impl FnOnce() -> Re
     })
 }
 
-/// All bytes of a file, if they are within the limit. The limit holds for what is read, not for what the file system
-/// says: a pipe or a growing file has no size.
+/// What some editors and shells put before UTF-8 text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Opens a regular file. Anything else is refused before it is opened: a pipe that nobody writes to never answers, a
+/// device never ends, and both are read twice here.
+fn open(path: &Path) -> Result<File, Error> {
+    let metadata = fs::metadata(path).map_err(|e| Error::io(path, e))?;
+    if !metadata.is_file() {
+        return Err(Error::NotAFile { path: path.into() });
+    }
+    File::open(path).map_err(|e| Error::io(path, e))
+}
+
+/// All bytes of a file without a byte-order mark, if they are within the limit. The limit holds for what is read, not
+/// for what the file system says: the file may grow.
 ///
 /// # Errors
-/// [`Error::Io`] and [`Error::TooLarge`].
+/// [`Error::Io`], [`Error::NotAFile`] and [`Error::TooLarge`].
 pub fn read_all(path: &Path, limits: &Limits) -> Result<Vec<u8>, Error> {
-    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let file = open(path)?;
     let size = file.metadata().map_err(|e| Error::io(path, e))?.len();
     if size > limits.file_bytes {
         return Err(Error::TooLarge { path: path.into(), bytes: size, limit: limits.file_bytes });
@@ -38,16 +51,22 @@ pub fn read_all(path: &Path, limits: &Limits) -> Result<Vec<u8>, Error> {
     if read as u64 > limits.file_bytes {
         return Err(Error::TooLarge { path: path.into(), bytes: read as u64, limit: limits.file_bytes });
     }
-    Ok(bytes)
+    Ok(without_mark(bytes))
 }
 
-/// The first `count` bytes of a file (fewer if it is shorter).
+/// The first `count` bytes of a file (fewer if it is shorter), less a byte-order mark.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`Error::Io`] and [`Error::NotAFile`].
 pub fn read_start(path: &Path, count: u64) -> Result<Vec<u8>, Error> {
-    let file = File::open(path).map_err(|e| Error::io(path, e))?;
     let mut bytes = Vec::new();
-    file.take(count).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
-    Ok(bytes)
+    open(path)?.take(count).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
+    Ok(without_mark(bytes))
+}
+
+fn without_mark(mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
+    }
+    bytes
 }

@@ -20,5 +20,7 @@ pub mod vocabulary;
 
 pub use detect::{Format, detect};
 pub use error::Error;
-pub use gather::{Gathered, gather, read_recordings, read_recordings_within, read_runs, read_runs_within};
+pub use gather::{
+    Gathered, gather, gather_recordings, read_recordings, read_recordings_within, read_runs, read_runs_within,
+};
 pub use limits::Limits;

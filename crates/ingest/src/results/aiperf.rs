@@ -159,7 +159,12 @@ fn recording(mut records: Vec<Record>, about: &Value, at: &At<'_>) -> Result<Rec
         requests.push(request(record, start.unwrap_or(0), row, at, &mut events)?);
     }
     let mut info = described(about, start, &content(&records, about)).info(Detail::Events, Vec::new());
-    info.workload.streaming = Some(!events.is_empty());
+    // That no answer arrived says nothing of how they were asked for.
+    if !events.is_empty() {
+        info.workload.streaming = Some(true);
+    } else if requests.iter().any(|r| r.fate == Fate::Completed && r.output_tokens.is_some_and(|n| n > 1)) {
+        info.workload.streaming = Some(false);
+    }
     if events.is_empty() && !requests.is_empty() {
         info.detail = Detail::Requests;
     }

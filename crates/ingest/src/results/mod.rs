@@ -2,6 +2,7 @@
 //! not know is marked.
 
 mod aiperf;
+mod contradictions;
 mod failure;
 mod figures;
 mod guidellm;
@@ -29,7 +30,8 @@ pub(crate) struct Import {
 
 impl Import {
     /// Names the runs of one file: its path, and which run where there are several.
-    fn of(path: &Path, recordings: Vec<Recording>) -> Self {
+    fn of(path: &Path, mut recordings: Vec<Recording>) -> Self {
+        recordings.iter_mut().for_each(contradictions::note);
         let several = recordings.len() > 1;
         let label = |n: usize| {
             let path = path.display();

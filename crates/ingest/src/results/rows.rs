@@ -105,7 +105,7 @@ impl At<'_> {
         if (0.0..=LONGEST_SECONDS).contains(&seconds) {
             Ok((seconds * 1e9).round() as i64)
         } else {
-            Err(self.error(format!("{what} of request {row} is {seconds} s, which is no duration")))
+            Err(self.error(format!("{what} of request {row} is {seconds:?} s, which is no duration")))
         }
     }
 

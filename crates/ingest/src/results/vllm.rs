@@ -178,13 +178,23 @@ fn recording(result: &Outcome, at: &At<'_>) -> Result<Recording, Error> {
     }
     let mut info = info(result, Detail::Events, Vec::new());
     info.window = window(result, &requests);
-    info.workload.streaming = Some(itls.iter().any(|gaps| !gaps.is_empty()));
+    info.workload.streaming = streamed(itls, &requests);
     info.workload.trace_hash = Some(format!("lengths:{:016x}", lengths_hash(result, inputs)));
     let completed = requests.iter().filter(|r| r.fate == Fate::Completed).count();
     if let Some(said) = result.number("completed").filter(|said| *said != completed as f64) {
         info.warnings.push(format!(
             "the file counts {said} completed requests, its rows show {completed} (by their errors and output tokens)"
         ));
+    }
+    if info.window.is_none() && result.scalars.contains_key("duration") {
+        info.warnings.push("the file's duration is no duration: rates are over the requests' own period".into());
+    }
+    if whole(result.number("duration")).zip(info.window).is_some_and(|(stated, window)| stated.end < window.end) {
+        info.warnings.push("the file contradicts itself: its duration ends before its last request was sent".into());
+    }
+    let apart = requests.iter().filter(|r| r.fate == Fate::Completed && ends_elsewhere(r)).count();
+    if apart > 0 {
+        info.warnings.push(format!("the file contradicts itself: latencies and itls of {apart} requests end apart"));
     }
     Ok(Recording { info, requests: Requests(requests), events, signals: Vec::new(), spans: Vec::new() })
 }
@@ -198,13 +208,14 @@ fn request(result: &Outcome, at: &At<'_>, row: usize, sent: Moment, events: &mut
     let gaps = result.itls.as_ref().and_then(|itls| itls.get(row)).map_or(&[][..], Vec::as_slice);
     let mut last = None;
     // A request that never saw a token has 0 here.
-    if ttft > 0.0 {
-        let seconds = at.events(row, ttft, gaps, events)?;
+    if ttft != 0.0 {
         request.first_token = sent.plus_ns(at.nanoseconds("ttfts", row, ttft)?);
+        let seconds = at.events(row, ttft, gaps, events)?;
         request.last_token = sent.plus_ns(at.nanoseconds("the last token", row, seconds)?);
         last = Some(seconds);
     }
-    let latency = Some(list(&result.latencies)).filter(|latency| *latency > 0.0).or(last);
+    // Likewise 0 without an end.
+    let latency = Some(list(&result.latencies)).filter(|latency| *latency != 0.0).or(last);
     if let Some(latency) = latency {
         request.done = sent.plus_ns(at.nanoseconds("latencies", row, latency)?);
     }
@@ -220,6 +231,20 @@ fn request(result: &Outcome, at: &At<'_>, row: usize, sent: Moment, events: &mut
         request.output_tokens = Some(output);
     }
     Ok(request)
+}
+
+/// Whether answers were streamed; `None` where no answer tells. That none arrived says nothing of how they were asked for.
+fn streamed(itls: &[Vec<f64>], requests: &[Request]) -> Option<bool> {
+    if itls.iter().any(|gaps| !gaps.is_empty()) {
+        return Some(true);
+    }
+    requests.iter().any(|r| r.output_tokens.is_some_and(|tokens| tokens > 1)).then_some(false)
+}
+
+/// Whether a streamed answer took longer, or shorter, than its gaps add up to. The Rust client's two sums differ by less.
+fn ends_elsewhere(request: &Request) -> bool {
+    const ALLOWED_NS: u64 = 10_000_000;
+    request.done.ns_since(request.last_token).is_some_and(|apart| apart.unsigned_abs() > ALLOWED_NS)
 }
 
 /// The client's own period, from the first send to the end of the last answer; it lies a little before the first send.

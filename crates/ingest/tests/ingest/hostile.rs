@@ -4,7 +4,7 @@ use crate::fixture::{self, file, folder};
 use firstcheck_ingest::{
     Error,
     fingerprint::{from_models, from_server_info, from_version},
-    gather, read_recordings, read_runs,
+    gather, gather_recordings, read_recordings, read_runs,
 };
 use firstcheck_model::fingerprint::Fingerprint;
 use proptest::prelude::*;
@@ -31,6 +31,8 @@ fn a_vllm_result_that_contradicts_itself_is_refused_with_the_reason() {
         ("[2, 4, 0]", "[2, 99999999999, 0]", "no number of tokens"),
         ("[100.0, 100.5, 101.0]", "[100.0, 1e12, 101.0]", "start_times of request 1"),
         ("[2, 4, 0]", "\"none\"", "invalid type"),
+        ("[0.1, 0.2, 0.0]", "[-0.1, 0.2, 0.0]", "ttfts of request 0 is -0.1 s"),
+        ("\"errors\"", "\"latencies\": [-1.0, 1.0, 0.0], \"errors\"", "latencies of request 0 is -1.0 s"),
     ];
     for (from, to, reason) in cases {
         assert!(fixture::VLLM.contains(from));
@@ -40,6 +42,77 @@ fn a_vllm_result_that_contradicts_itself_is_refused_with_the_reason() {
         assert!(error.to_string().contains(reason), "{to}: {error}");
         assert!(error.to_string().contains("result"), "names the file: {error}");
     }
+}
+
+#[test]
+fn a_vllm_result_that_says_two_things_is_read_with_a_warning() {
+    let cases = [
+        ("[0.1, 0.2, 0.0]", "[0.0, 0.2, 0.0]", "1 requests completed with output and without a first token"),
+        ("\"errors\"", "\"latencies\": [0.15, 2.0, 0.0], \"errors\"", "latencies and itls of 1 requests end apart"),
+        ("[0.01, 0.03]", "[0.01, 9.0]", "1 requests ended after the period"),
+        ("\"duration\": 4.0", "\"duration\": 0.1", "its duration ends before its last request was sent"),
+        ("\"duration\": 4.0", "\"duration\": -4.0", "duration is no duration"),
+        ("\"duration\": 4.0", "\"duration\": NaN", "duration is no duration"),
+    ];
+    let warnings = |content: &str| {
+        let (_dir, path) = file("result", content);
+        read_recordings(&path).unwrap()[0].info.warnings.join("\n")
+    };
+    assert_eq!(warnings(fixture::VLLM), "", "what is whole warns of nothing");
+    for (from, to, reason) in cases {
+        let said = warnings(&fixture::VLLM.replace(from, to));
+        assert!(said.contains(reason), "{to}: {said}");
+    }
+}
+
+#[test]
+fn an_aiperf_token_from_before_the_send_is_said() {
+    let (_dir, path) = file("result", &fixture::AIPERF.replace("1000000700000000", "1000000400000000"));
+    let warnings = read_recordings(&path).unwrap()[0].info.warnings.join("\n");
+    assert!(warnings.contains("1 requests ended before their last token"), "{warnings}");
+}
+
+#[test]
+fn that_nothing_was_answered_does_not_make_answers_unstreamed() {
+    let failed = fixture::VLLM
+        .replace("[0.1, 0.2, 0.0]", "[0.0, 0.0, 0.0]")
+        .replace("[2, 4, 0]", "[0, 0, 0]")
+        .replace("[[0.05], [0.01, 0.03], []]", "[[], [], []]");
+    let unstreamed = fixture::VLLM.replace("[[0.05], [0.01, 0.03], []]", "[[], [], []]");
+    for (content, streamed) in [(fixture::VLLM, Some(true)), (&failed, None), (&unstreamed, Some(false))] {
+        let (_dir, path) = file("result", content);
+        assert_eq!(read_recordings(&path).unwrap()[0].info.workload.streaming, streamed);
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_passed_over_and_utf_16_is_named() {
+    let (_dir, path) = file("result", &format!("\u{feff}{}", fixture::VLLM));
+    assert_eq!(read_recordings(&path).unwrap().len(), 1);
+    let utf16: Vec<u8> = "\u{feff}{\"a\": 1}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(&path, utf16).unwrap();
+    let error = read_recordings(&path).unwrap_err().to_string();
+    assert!(error.contains("UTF-16"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_socket_or_device_is_refused_and_does_not_stop_a_folder() {
+    let dir = folder(&[("a.json", fixture::VLLM)]);
+    let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("b.json")).unwrap();
+    let gathered = gather(&[dir.path().to_path_buf()]);
+    assert_eq!((gathered.runs.len(), gathered.unread.len()), (1, 1));
+    assert!(gathered.unread[0].reason.contains("no regular file"), "{:?}", gathered.unread);
+    let endless = read_recordings(std::path::Path::new("/dev/zero")).unwrap_err();
+    assert!(matches!(endless, Error::NotAFile { .. }), "{endless}");
+}
+
+#[test]
+fn recordings_of_a_folder_come_with_the_files_that_are_no_recording() {
+    let dir = folder(&[("a.json", fixture::VLLM), ("b.json", &fixture::VLLM[..200])]);
+    let (recordings, unread) = gather_recordings(dir.path()).unwrap();
+    assert_eq!((recordings.len(), unread.len()), (1, 1));
+    assert!(unread[0].path.ends_with("b.json"), "{unread:?}");
 }
 
 #[test]
