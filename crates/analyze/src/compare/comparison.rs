@@ -11,7 +11,7 @@ use super::{
     policy::Policy,
     reading::{Basis, Cell, Reading},
     replicates::{self, Replicates},
-    rows, sides, tail,
+    rows, sides, tail, twins,
 };
 use firstcheck_model::{
     evidence::RunEvidence,
@@ -69,6 +69,7 @@ impl Comparison {
         let invalid: BTreeSet<String> = base.iter().chain(&candidate).flat_map(|r| sides::invalid(r)).collect();
         report.invalid = invalid.into_iter().collect();
         notes_on_caches(&base, &candidate, &mut report);
+        report.notes.extend(sides::mixed("base", &base).into_iter().chain(sides::mixed("the candidate", &candidate)));
         if self.pairs.len() > 1 {
             self.by_pairs(&mut report);
         } else if let Some(pair) = self.pairs.first() {
@@ -208,19 +209,23 @@ impl Comparison {
     }
 }
 
-/// Pairs by place (experiment and pair number); runs without a partner are replicates of their side.
+/// Pairs by place (experiment and pair number); runs without a partner are replicates of their side. A run that a side
+/// names twice counts once; one that stands on both sides would be compared with itself, which shows nothing.
 pub fn compare(base: &[RunEvidence], candidate: &[RunEvidence], policy: &Policy) -> Report {
     let mut comparison = Comparison::new(policy.clone());
+    let (base, mut notes) = twins::once(base);
+    let (candidate, more) = twins::once(candidate);
+    notes.extend(more);
     let place = |run: &RunEvidence| run.info.place.as_ref().map(|p| (p.experiment.clone(), p.pair));
     let mut taken = vec![false; candidate.len()];
-    for run in base {
+    for run in &base {
         let partner = place(run).and_then(|ours| {
-            (0..candidate.len()).find(|at| !taken[*at] && place(&candidate[*at]).as_ref() == Some(&ours))
+            (0..candidate.len()).find(|at| !taken[*at] && place(candidate[*at]).as_ref() == Some(&ours))
         });
         match partner {
             Some(at) => {
                 taken[at] = true;
-                comparison.add_pair(run, &candidate[at]);
+                comparison.add_pair(run, candidate[at]);
             }
             None => comparison.add_single(Role::Base, run),
         }
@@ -228,7 +233,10 @@ pub fn compare(base: &[RunEvidence], candidate: &[RunEvidence], policy: &Policy)
     for (run, _) in candidate.iter().zip(taken).filter(|(_, taken)| !taken) {
         comparison.add_single(Role::Candidate, run);
     }
-    comparison.finish()
+    let mut report = comparison.finish();
+    report.notes.extend(notes);
+    refuse_because(&mut report, twins::on_both(&base, &candidate));
+    report
 }
 
 /// A single run's own report: its metrics stand as `candidate`, nothing is compared.
@@ -250,11 +258,15 @@ pub fn describe(run: &RunEvidence, policy: &Policy) -> Report {
 /// Where something forbids the comparison, values are shown and no claim stands.
 fn refuse<'a>(report: &mut Report, comparable: impl Iterator<Item = &'a Comparability>) {
     let refusals: BTreeSet<&String> = comparable.flat_map(|c| &c.refusals).collect();
-    if refusals.is_empty() {
+    refuse_because(report, refusals.into_iter().cloned().collect());
+}
+
+fn refuse_because(report: &mut Report, reasons: Vec<String>) {
+    if reasons.is_empty() {
         return;
     }
     report.verdict = Verdict::NotComparable;
-    report.why = refusals.into_iter().cloned().collect();
+    report.why = reasons;
     report.stages.clear();
     for row in &mut report.metrics {
         withdraw(row, Claim::NotComparable);

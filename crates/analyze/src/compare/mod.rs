@@ -27,6 +27,7 @@ mod sides;
 mod single;
 mod tail;
 mod totals;
+mod twins;
 
 pub use comparison::{Comparison, compare, describe};
 pub use policy::{Gate, Policy, PolicyError};

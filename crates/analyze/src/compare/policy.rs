@@ -143,7 +143,21 @@ pub enum PolicyError {
         /// What it must be.
         need: &'static str,
     },
+    /// A gate that no run could be held against, or two for one thing.
+    #[error("policy: the gate on {name} {why}")]
+    Gate {
+        /// Its metric and statistic.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
 }
+
+/// Beyond this, rotations only take time: p values are good to 1e-6.
+const MOST_ROTATIONS: u32 = 10_000_000;
+
+/// Beyond this a batch is no batch.
+const MOST_BATCHES: u32 = 1_000;
 
 impl Policy {
     /// The gate on that metric and statistic.
@@ -154,19 +168,15 @@ impl Policy {
     /// Whether every threshold lies in its range.
     ///
     /// # Errors
-    /// [`PolicyError::Range`] naming the first that does not.
+    /// [`PolicyError`] naming the first that does not.
     pub fn check(&self) -> Result<(), PolicyError> {
-        let range = |name: &str, value: f64, ok: bool, need| {
-            if ok { Ok(()) } else { Err(PolicyError::Range { name: name.to_owned(), value, need }) }
-        };
-        let open = "it must lie between 0 and 1, both excluded";
         for (name, value) in [
             ("alpha", self.alpha),
             ("alpha_fresh_traces", self.alpha_fresh_traces),
             ("single_confidence", self.single_confidence),
             ("single_bound", self.single_bound),
         ] {
-            range(name, value, value > 0.0 && value < 1.0, open)?;
+            range(name, value, value > 0.0 && value < 1.0, OPEN)?;
         }
         for (name, value) in [
             ("window_ratio", self.window_ratio),
@@ -179,16 +189,68 @@ impl Policy {
         ] {
             range(name, value, value > 1.0, "a ratio must be above 1")?;
         }
-        let rotations = f64::from(self.rotations);
-        range("rotations", rotations, self.rotations as usize >= MIN_ROTATIONS, "at least 9999 are needed")?;
-        range("single_batches", f64::from(self.single_batches), self.single_batches >= 2, "at least 2 are needed")?;
-        for gate in &self.gates {
-            let name = format!("margin of {} {}", gate.metric, gate.stat());
-            range(&name, gate.margin, gate.margin > 0.0 && gate.margin.is_finite(), "it must be positive")?;
-            if let Some(p) = gate.quantile {
-                range(&format!("quantile of {}", gate.metric), p, p > 0.0 && p < 1.0, open)?;
-            }
-        }
-        Ok(())
+        self.check_amounts()?;
+        self.check_slo()?;
+        self.gates.iter().enumerate().try_for_each(|(at, gate)| check_gate(gate, &self.gates[..at]))
     }
+
+    /// Tolerances, shares and counts.
+    fn check_amounts(&self) -> Result<(), PolicyError> {
+        for (name, value) in [
+            ("mix_tolerance", self.mix_tolerance),
+            ("offset_tolerance", self.offset_tolerance),
+            ("send_lag_floor_s", self.send_lag_floor_s),
+            ("send_lag_share", self.send_lag_share),
+            ("coalesced_share", self.coalesced_share),
+            ("pass_load", self.pass_load),
+            ("single_load", self.single_load),
+            ("single_tail_margin", self.single_tail_margin),
+            ("span_coverage", self.span_coverage),
+        ] {
+            range(name, value, value >= 0.0 && value.is_finite(), "it must be zero or more, and finite")?;
+        }
+        let half = self.split_half_width;
+        range("split_half_width", half, half > 0.0 && half < 0.5, "it must lie between 0 and 0.5, both excluded")?;
+        let (rotations, batches) = (f64::from(self.rotations), f64::from(self.single_batches));
+        range("rotations", rotations, self.rotations as usize >= MIN_ROTATIONS, "at least 9999 are needed")?;
+        range("rotations", rotations, self.rotations <= MOST_ROTATIONS, "at most ten million are of use")?;
+        range("single_batches", batches, self.single_batches >= 2, "at least 2 are needed")?;
+        range("single_batches", batches, self.single_batches <= MOST_BATCHES, "at most 1000 are of use")
+    }
+
+    fn check_slo(&self) -> Result<(), PolicyError> {
+        let Some(slo) = &self.slo else { return Ok(()) };
+        let bounds = [("slo.ttft", slo.ttft), ("slo.tpot", slo.tpot), ("slo.e2e", slo.e2e), ("slo.gap", slo.gap)];
+        bounds.into_iter().filter_map(|(name, bound)| Some((name, bound?.0))).try_for_each(|(name, bound)| {
+            range(name, bound, bound > 0.0 && bound.is_finite(), "a bound is a positive number of seconds")
+        })
+    }
+}
+
+const OPEN: &str = "it must lie between 0 and 1, both excluded";
+
+fn range(name: &str, value: f64, ok: bool, need: &'static str) -> Result<(), PolicyError> {
+    if ok { Ok(()) } else { Err(PolicyError::Range { name: name.to_owned(), value, need }) }
+}
+
+fn check_gate(gate: &Gate, before: &[Gate]) -> Result<(), PolicyError> {
+    let name = format!("{} {}", gate.metric, gate.stat());
+    let margin = format!("margin of {name}");
+    range(&margin, gate.margin, gate.margin > 0.0 && gate.margin.is_finite(), "it must be positive")?;
+    if gate.metric == Metric::GoodShare {
+        range(&margin, gate.margin, gate.margin < 1.0, "it is in points of the share (0.01 is one) and below 1")?;
+    }
+    if let Some(p) = gate.quantile {
+        range(&format!("quantile of {}", gate.metric), p, p > 0.0 && p < 1.0, OPEN)?;
+        if !super::plan::is_latency(gate.metric) && gate.metric != Metric::SendLag {
+            return Err(PolicyError::Gate {
+                name,
+                why: "has a quantile, and the metric has one value a run: leave it out",
+            });
+        }
+    }
+    if before.iter().any(|other| other.metric == gate.metric && other.stat() == gate.stat()) {
+        return Err(PolicyError::Gate { name, why: "is given twice" });
+    }
+    Ok(())
 }

@@ -9,6 +9,22 @@ use firstcheck_model::{
 };
 use std::collections::BTreeMap;
 
+/// Kinds of error that a run's line lists: texts of a server may all differ.
+const MOST_ERRORS: usize = 50;
+
+/// The most frequent errors; the others as one entry that counts them.
+fn most_frequent(errors: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    if errors.len() <= MOST_ERRORS {
+        return errors;
+    }
+    let kinds = errors.len() - (MOST_ERRORS - 1);
+    let mut ranked: Vec<(String, u64)> = errors.into_iter().collect();
+    ranked.sort_by(|(_, one), (_, other)| other.cmp(one));
+    let rest: u64 = ranked.split_off(MOST_ERRORS - 1).into_iter().map(|(_, times)| times).sum();
+    ranked.push((format!("{kinds} other errors"), rest));
+    ranked.into_iter().collect()
+}
+
 /// A run's line in the report.
 pub(super) fn run_row(run: &RunEvidence) -> RunRow {
     let (mut fates, mut errors) = (BTreeMap::new(), BTreeMap::new());
@@ -30,7 +46,7 @@ pub(super) fn run_row(run: &RunEvidence) -> RunRow {
         window_s: run.info.window.and_then(|w| w.length()).map(|s| s.0),
         requests,
         fates,
-        errors,
+        errors: most_frequent(errors),
         client: run.info.client.clone(),
         warnings: run.info.warnings.clone(),
     }
@@ -58,6 +74,23 @@ pub(super) fn differences(base: &SideReport, candidate: &SideReport) -> Vec<Diff
     texts.collect()
 }
 
+/// A note where the runs of a side are of different deployments: then the side is none, and what differs between the
+/// sides is told of their first runs alone.
+pub(super) fn mixed(side: &str, readings: &[&Reading]) -> Option<String> {
+    let (first, others) = readings.split_first()?;
+    let mut fields: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for other in others {
+        for (field, ours, theirs) in first.info.fingerprint.differences(&other.info.fingerprint) {
+            let values = fields.entry(field).or_insert_with(|| vec![ours]);
+            if !values.contains(&theirs) {
+                values.push(theirs);
+            }
+        }
+    }
+    let list: Vec<String> = fields.iter().map(|(field, values)| format!("{field} {}", values.join(" and "))).collect();
+    (!list.is_empty()).then(|| format!("the runs of {side} are not of one deployment: {}", list.join(", ")))
+}
+
 /// Why a run as a whole may not be believed.
 pub(super) fn invalid(reading: &Reading) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -70,9 +103,12 @@ pub(super) fn invalid(reading: &Reading) -> Vec<String> {
     reasons
 }
 
-/// Why a run by itself measured nothing: requests were offered and none was answered.
+/// Why a run by itself measured nothing: it has neither requests (in its window) nor figures, or none was answered.
 pub(super) fn unanswered(reading: &Reading) -> Option<String> {
     let row = &reading.row;
+    if row.requests == 0 && reading.info.reported.is_empty() {
+        return Some(format!("{}: it holds no request and no figure", row.label));
+    }
     let completed = row.fates.get(Fate::Completed.name()).copied().unwrap_or(0);
     if row.requests == 0 || completed > 0 {
         return None;

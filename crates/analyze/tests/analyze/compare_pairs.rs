@@ -3,15 +3,23 @@
 use crate::synthetic::{Spec, pairs};
 use firstcheck_analyze::compare::{Comparison, Gate, Policy, compare};
 use firstcheck_model::{
+    evidence::RunEvidence,
     exit_code::exit_code,
     metric::Metric,
     report::{Claim, Quantity, Verdict},
 };
 
+/// Other runs that came out the same, as simulated ones do.
+fn measured_again(runs: &[RunEvidence]) -> Vec<RunEvidence> {
+    let mut again = runs.to_vec();
+    again.iter_mut().for_each(|run| run.info.id.0 += "-again");
+    again
+}
+
 #[test]
 fn identical_runs_are_identical_and_pass() {
     let (base, _) = pairs(8, &Spec::default(), 1, |s| s);
-    let report = compare(&base, &base, &Policy::default());
+    let report = compare(&base, &measured_again(&base), &Policy::default());
     assert_eq!(report.verdict, Verdict::Pass, "{:?}", report.why);
     let row = report.metric(Metric::Ttft, "p95").unwrap();
     assert_eq!(row.claim, Claim::NonInferior);
@@ -106,7 +114,7 @@ fn an_unknown_or_high_load_keeps_ttft_from_passing_and_says_so() {
         (Spec { load: 0.85, ..Spec::default() }, "the load is 0.85, above 0.8"),
     ] {
         let (base, _) = pairs(8, &spec, 1, |s| s);
-        let report = compare(&base, &base, &Policy::default());
+        let report = compare(&base, &measured_again(&base), &Policy::default());
         assert_eq!(report.verdict, Verdict::Inconclusive);
         let row = report.metric(Metric::Ttft, "p95").unwrap();
         assert_eq!(row.claim, Claim::Inconclusive);

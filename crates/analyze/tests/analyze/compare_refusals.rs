@@ -1,6 +1,6 @@
 //! What must not be compared, and what may only in part.
 
-use crate::synthetic::Spec;
+use crate::synthetic::{Spec, pairs};
 use firstcheck_analyze::compare::{Policy, compare};
 use firstcheck_model::{
     evidence::RunEvidence,
@@ -50,6 +50,35 @@ fn refusals_name_their_numbers() {
         assert!(report.why.iter().any(|why| why.contains(reason)), "{reason} is not in {:?}", report.why);
         assert!(report.metrics.iter().all(|r| r.claim == Claim::NotComparable && r.interval.is_none()));
     }
+}
+
+/// Eight pairs of files with themselves agree in everything: that is no pass.
+#[test]
+fn a_run_on_both_sides_is_refused_and_one_named_twice_counts_once() {
+    let (base, candidate) = pairs(8, &Spec::default(), 1, |spec| spec);
+    let report = compare(&base, &base, &Policy::default());
+    assert_eq!(report.verdict, Verdict::NotComparable);
+    assert!(report.why[0].contains("one run stands on both sides"), "{:?}", report.why);
+    assert!(report.metrics.iter().all(|row| row.claim == Claim::NotComparable && row.interval.is_none()));
+
+    let twice = [&base[..], &base[..1]].concat();
+    let (once, more) =
+        (compare(&base, &candidate, &Policy::default()), compare(&twice, &candidate, &Policy::default()));
+    assert_eq!((more.verdict, &more.metrics), (once.verdict, &once.metrics));
+    assert!(more.notes.iter().any(|note| note.contains("counts once")), "{:?}", more.notes);
+}
+
+#[test]
+fn a_side_of_two_deployments_is_said() {
+    let run = |noise, blocks: &str| {
+        let mut run = Spec { noise, ..Spec::default() }.run();
+        run.info.fingerprint.set("kv_blocks", blocks, "/metrics");
+        run
+    };
+    let report = compare(&[run(1, "2000"), run(2, "1400")], &[run(3, "2000"), run(4, "2000")], &Policy::default());
+    let said = "the runs of base are not of one deployment: kv_blocks 2000 and 1400";
+    assert!(report.notes.iter().any(|note| note == said), "{:?}", report.notes);
+    assert!(!report.notes.iter().any(|note| note.contains("of the candidate are not")), "{:?}", report.notes);
 }
 
 #[test]

@@ -6,9 +6,12 @@ use firstcheck_model::{
     metric::Metric,
     moment::Moment,
     report::{Claim, Verdict},
+    request::Fate,
     run::RunState,
     signal::{Labels, Part, Series, SeriesKind, Signal},
+    slo::Slo,
     span::{Stage, StageSpan},
+    unit::Seconds,
 };
 
 #[test]
@@ -23,6 +26,12 @@ fn a_single_run_shows_its_own_values() {
     let good = report.metric(Metric::GoodShare, "total").unwrap().candidate.unwrap().finite().unwrap();
     assert!(good > 0.9);
     assert!(report.metric(Metric::TtftFromSent, "p50").is_none(), "sent as intended: it would repeat ttft");
+
+    let mut empty = run.clone();
+    empty.requests.0.clear();
+    let report = describe(&empty, &Policy::default());
+    assert!(report.invalid[0].contains("it holds no request and no figure"), "{:?}", report.invalid);
+    assert_eq!(firstcheck_model::exit_code::exit_code(&report, None), 3);
 
     let mut cut = run;
     cut.info.state = RunState::Interrupted { reason: "ctrl-c".into() };
@@ -53,14 +62,42 @@ fn a_policy_refuses_unknown_keys_and_impossible_numbers() {
     let bad = [
         Policy { alpha: 0.0, ..Policy::default() },
         Policy { rotations: 100, ..Policy::default() },
-        Policy {
-            gates: vec![Gate { metric: Metric::Ttft, quantile: None, margin: 0.0, required: true }],
-            ..Policy::default()
-        },
+        Policy { rotations: u32::MAX, ..Policy::default() },
+        Policy { single_batches: u32::MAX, ..Policy::default() },
+        Policy { mix_tolerance: f64::NAN, ..Policy::default() },
+        Policy { split_half_width: 0.0, ..Policy::default() },
+        Policy { slo: Some(Slo { ttft: Some(Seconds(-1.0)), ..Slo::default() }), ..Policy::default() },
+        Policy { gates: vec![gate_on(Metric::Ttft, None, 0.0)], ..Policy::default() },
+        Policy { gates: vec![gate_on(Metric::GoodShare, None, 5.0)], ..Policy::default() },
     ];
     for policy in bad {
-        assert!(matches!(policy.check(), Err(PolicyError::Range { .. })));
+        assert!(matches!(policy.check(), Err(PolicyError::Range { .. })), "{policy:?}");
     }
+    let twice = [gate_on(Metric::Ttft, Some(0.5), 0.1), gate_on(Metric::Ttft, Some(0.5), 0.2)];
+    for (gates, why) in [(&twice[..], "given twice"), (&[gate_on(Metric::Goodput, Some(0.5), 0.1)], "one value a run")]
+    {
+        let error = Policy { gates: gates.to_vec(), ..Policy::default() }.check().unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+fn gate_on(metric: Metric, quantile: Option<f64>, margin: f64) -> Gate {
+    Gate { metric, quantile, margin, required: true }
+}
+
+/// The text of a server may differ in every answer.
+#[test]
+fn a_run_lists_its_most_frequent_errors_and_counts_the_others() {
+    let mut run = Spec { reject_every: 2, ..Spec::default() }.run();
+    let failed = run.requests.0.iter_mut().filter(|request| request.fate == Fate::Rejected);
+    failed.enumerate().for_each(|(n, request)| request.error = Some(format!("error {}", n.saturating_sub(20))));
+    let rejected = run.requests.0.iter().filter(|request| request.fate == Fate::Rejected).count() as u64;
+    let report = describe(&run, &Policy::default());
+    let errors = &report.sides.candidate.unwrap().runs[0].errors;
+    assert_eq!(errors.len(), 50);
+    assert_eq!(errors["error 0"], 21);
+    assert_eq!(errors.values().sum::<u64>(), rejected);
+    assert!(errors.keys().any(|text| text.ends_with(" other errors")), "{errors:?}");
 }
 
 #[test]
