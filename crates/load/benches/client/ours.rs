@@ -83,7 +83,9 @@ pub fn run_client(task: &Task) -> Result<Figures, Box<dyn Error>> {
         all.sort_by(f64::total_cmp);
         ttft = all.get(all.len() / 2).copied();
     }
-    let milliseconds = |s: Option<firstcheck_model::unit::Seconds>| s.map_or(f64::NAN, |s| s.0 * 1e3);
+    let milliseconds =
+        |s: Option<firstcheck_model::unit::Seconds>| s.map_or("-".to_owned(), |s| format!("{:.2}", s.0 * 1e3));
+    let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.0}", share * 1e2));
     Ok(Figures {
         events: finished.cost.events,
         elapsed: end.0 - start.0,
@@ -91,9 +93,9 @@ pub fn run_client(task: &Task) -> Result<Figures, Box<dyn Error>> {
         itl_p50: itl,
         ttft_p50: ttft,
         notes: format!(
-            "loop CPU {:.0} %, stamped {:.0} %, delay p50 {:.3} p99 {:.2} ms, stall {:.1} ms, failures {:?}",
-            health.cpu_share.unwrap_or(f64::NAN) * 1e2,
-            health.stamped_share.unwrap_or(f64::NAN) * 1e2,
+            "loop CPU {} %, stamped {} %, delay p50 {} p99 {} ms, stall {} ms, failures {:?}",
+            percent(health.cpu_share),
+            percent(health.stamped_share),
             milliseconds(health.delay_p50),
             milliseconds(health.delay_p99),
             milliseconds(health.longest_stall),

@@ -38,6 +38,7 @@ pub enum Pace {
 struct Stream {
     socket: TcpStream,
     request: Vec<u8>,
+    id: u64,
     left: u32,
     total: u32,
     due: Instant,
@@ -50,18 +51,19 @@ fn chunk(data: &str) -> String {
     format!("{:x}\r\n{event}\r\n", event.len())
 }
 
-fn delta(delta: &str) -> String {
+/// Each answer has its own id, as a real server's has.
+fn delta(id: u64, delta: &str) -> String {
     chunk(&format!(
-        r#"{{"id":"chatcmpl-5b7c0e1f2a3d4c5e","object":"chat.completion.chunk","created":1764483600,"model":"bench/paced-8b-instruct","choices":[{{"index":0,"delta":{delta},"logprobs":null,"finish_reason":null}}]}}"#
+        r#"{{"id":"chatcmpl-{id:032x}","object":"chat.completion.chunk","created":1764483600,"model":"bench/paced-8b-instruct","choices":[{{"index":0,"delta":{delta},"logprobs":null,"finish_reason":null}}]}}"#
     ))
 }
 
-fn token(number: u32) -> String {
-    delta(&format!(r#"{{"content":"{}"}}"#, WORDS[number as usize % WORDS.len()]))
+fn token(id: u64, number: u32) -> String {
+    delta(id, &format!(r#"{{"content":"{}"}}"#, WORDS[number as usize % WORDS.len()]))
 }
 
-fn opening() -> String {
-    format!("{HEAD}{}", delta(r#"{"role":"assistant","content":""}"#))
+fn opening(id: u64) -> String {
+    format!("{HEAD}{}", delta(id, r#"{"role":"assistant","content":""}"#))
 }
 
 fn closing(tokens: u32) -> String {
@@ -87,7 +89,8 @@ pub fn serve(pace: Pace) -> Result<(), Box<dyn Error>> {
     let mut streams: Vec<Option<Stream>> = Vec::new();
     // The time between tokens is one for all, so streams come due in the order in which they were put in the queue.
     let (mut first, mut next): (VecDeque<usize>, VecDeque<usize>) = Default::default();
-    let burst: String = (0..BURST as u32).map(token).collect();
+    let burst: String = (0..BURST as u32).map(|number| token(0, number)).collect();
+    let mut answers = 0_u64;
     let mut events = Vec::with_capacity(1024);
     loop {
         set(&timer, &streams, &first, &next)?;
@@ -106,7 +109,9 @@ pub fn serve(pace: Pace) -> Result<(), Box<dyn Error>> {
             match hear(stream) {
                 Heard::Request => {
                     stream.due = Instant::now() + TTFT;
-                    send(&stream.socket, opening().as_bytes());
+                    answers += 1;
+                    stream.id = answers.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                    send(&stream.socket, opening(stream.id).as_bytes());
                     first.push_back(key as usize);
                 }
                 Heard::Nothing => {}
@@ -159,7 +164,7 @@ fn accept(
             Pace::Fast => epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET,
         };
         epoll::add(poll, &socket, epoll::EventData::new_u64(streams.len() as u64), flags)?;
-        let stream = Stream { socket, request: Vec::new(), left: 0, total: 0, due: Instant::now(), offset: 0 };
+        let stream = Stream { socket, request: Vec::new(), id: 0, left: 0, total: 0, due: Instant::now(), offset: 0 };
         streams.push(Some(stream));
     }
     Ok(())
@@ -228,7 +233,7 @@ fn release(streams: &mut [Option<Stream>], first: &mut VecDeque<usize>, next: &m
         }
         let Some(key) = queue.pop_front() else { return };
         let Some(Some(stream)) = streams.get_mut(key) else { continue };
-        send(&stream.socket, token(stream.left).as_bytes());
+        send(&stream.socket, token(stream.id, stream.left).as_bytes());
         stream.left -= 1;
         if stream.left == 0 {
             send(&stream.socket, closing(stream.total).as_bytes());
