@@ -70,7 +70,7 @@ impl Experiment {
                 self.so_far.clear();
                 self.live.clear();
             }
-            Event::Live { role, elapsed, of, sent, done, failed, .. } => {
+            Event::Live { warm_up, role, elapsed, of, sent, done, failed, .. } => {
                 self.bar.set_length(of.as_secs());
                 // Of two sides the later report counts: the bar never runs backwards.
                 self.bar.set_position(elapsed.as_secs().max(self.bar.position()).min(of.as_secs()));
@@ -78,7 +78,8 @@ impl Experiment {
                 let failed = if *failed > 0 { format!(" {failed} failed") } else { String::new() };
                 self.live.insert(side(*role), format!("{} {done} done {waiting} waiting{failed}", side(*role)));
                 let sides: Vec<&str> = self.live.values().map(String::as_str).collect();
-                let message = format!("{} s · {}", self.bar.position(), sides.join(" · "));
+                let warming = if *warm_up { " warm-up" } else { "" };
+                let message = format!("{} s{warming} · {}", self.bar.position(), sides.join(" · "));
                 self.bar.set_message(message);
             }
             Event::RunDone { pair, pairs, role, .. } => {

@@ -13,6 +13,8 @@ pub enum Event {
     },
     /// A live run goes on.
     Live {
+        /// Whether it is still warming up: what it sends does not count.
+        warm_up: bool,
         /// Which side.
         role: Role,
         /// Time since the run began.

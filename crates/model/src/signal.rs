@@ -166,8 +166,11 @@ pub struct Delta {
 }
 
 impl Series {
-    /// Growth between the last sample at or before the window's start and the first at or after its end, so that the
-    /// whole window is covered; where those are missing, between the outermost samples inside.
+    /// Growth between the samples nearest to the window's start and end (one on either side where a single one is
+    /// nearest to both).
+    ///
+    /// Nearest, not around: a page that is read between warm-up and window arrives a moment after the window's start, and
+    /// the sample before it would bring the warm-up's requests in.
     ///
     /// After a reset the counter restarts from zero, so the new value counts in full; what was lost between the last
     /// sample and the reset is unknown.
@@ -177,11 +180,7 @@ impl Series {
     pub fn delta(&self, window: Option<Window>) -> Result<Delta, Missing> {
         let (first, last) = match window {
             None => (0, self.at.len()),
-            Some(w) => {
-                let first = self.at.partition_point(|t| *t <= w.start).saturating_sub(1);
-                let end = self.at.partition_point(|t| *t < w.end);
-                (first, (end + 1).min(self.at.len()))
-            }
+            Some(w) => self.around(w),
         };
         let (at, value) = (self.at.get(first..last).unwrap_or(&[]), self.value.get(first..last).unwrap_or(&[]));
         let (Some(from), Some(to)) = (at.first(), at.last()) else { return Err(self.too_few(0)) };
@@ -199,6 +198,26 @@ impl Series {
         }
         let over = to.since(*from).unwrap_or(Seconds(0.0));
         Ok(Delta { value: growth, resets, samples: at.len() as u32, over, from: *from, to: *to })
+    }
+
+    /// The samples between which growth over `window` is taken: first, and one past the last. Where one sample is nearest
+    /// to both ends, the nearest on either side of the window.
+    fn around(&self, window: Window) -> (usize, usize) {
+        match (self.nearest(window.start), self.nearest(window.end)) {
+            (Some(first), Some(last)) if first < last => (first, last + 1),
+            _ => {
+                let first = self.at.partition_point(|t| *t <= window.start).saturating_sub(1);
+                let end = self.at.partition_point(|t| *t < window.end);
+                (first, (end + 1).min(self.at.len()))
+            }
+        }
+    }
+
+    /// The sample nearest to `moment`, the earlier of two that are as near.
+    fn nearest(&self, moment: Moment) -> Option<usize> {
+        let distance = |at: &usize| self.at[*at].ns_since(moment).map_or(u64::MAX, i64::unsigned_abs);
+        let after = self.at.partition_point(|t| *t < moment);
+        (after.saturating_sub(1)..(after + 1).min(self.at.len())).min_by_key(distance)
     }
 
     /// Samples inside the window.

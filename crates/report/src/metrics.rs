@@ -57,7 +57,8 @@ fn is_shown(row: &MetricRow, report: &Report) -> bool {
         Metric::Itl => ["mean", "p50", "p99"].contains(&row.stat.as_str()),
         Metric::EventGap => ["mean", "p50", "p99"].contains(&row.stat.as_str()) && !there(Metric::Itl),
         Metric::Tpot => row.stat == "p50" || (row.stat == "mean" && !has(report, Metric::Tpot, "p50")),
-        Metric::LongestGap | Metric::E2e => ["p50", "p95"].contains(&row.stat.as_str()),
+        Metric::LongestGap => ["mean", "p50", "p95"].contains(&row.stat.as_str()),
+        Metric::E2e => ["p50", "p95"].contains(&row.stat.as_str()),
         Metric::OutputThroughput | Metric::RequestThroughput | Metric::Goodput | Metric::GoodShare => true,
         Metric::FailedShare => {
             [row.base, row.candidate].into_iter().flatten().any(|side| side != Quantity::Finite(0.0))

@@ -127,11 +127,12 @@ impl Comparison {
         rows::drop_repeats(&mut report.metrics);
         self.finish_rows(report, &pairs);
         let tails = tail::rows(&pairs, &setting);
-        let tpot = self.keys.iter().position(|k| *k == Key { metric: Metric::Tpot, stat: Stat::Quantile(0.5) });
+        let median = |metric| self.keys.iter().position(|k| *k == Key { metric, stat: Stat::Quantile(0.5) });
         for (row, significant) in tails {
-            if significant && tail::tail_only(&pairs, tpot, setting.alpha) == Some(true) {
+            let medians = [median(Metric::Tpot), median(row.metric)];
+            if significant && tail::tail_only(&pairs, medians, setting.alpha) == Some(true) {
                 report.notes.push(format!(
-                    "tail only: few requests got slower in {}, the typical token did not",
+                    "tail only: few requests got slower in {}, the median request and the typical token did not",
                     row.metric.label()
                 ));
             }

@@ -102,7 +102,7 @@ fn claims_nothing(item: &Judged) -> bool {
     matches!(item.row.claim, Claim::NotClaimable | Claim::Shown | Claim::NotComparable)
 }
 
-/// `TTFT p95 is worse than its margin: +52 % [+31, +72], margin 10 % (note)`.
+/// `TTFT p95 is worse than its margin: +52 % (+31 … +72), margin 10 % (note)`.
 fn sentence(key: Key, item: &Judged, state: &str) -> String {
     let row = &item.row;
     let mut text = format!("{} {state}", rows::name(key.metric, &key.stat.to_string()));
@@ -112,7 +112,7 @@ fn sentence(key: Key, item: &Judged, state: &str) -> String {
     if let Some([lo, hi]) = row.interval
         && let (Some(lo), Some(hi)) = (lo.finite(), hi.finite())
     {
-        text.push_str(&format!(" [{}, {}]", rows::change(lo), rows::change(hi)));
+        text.push_str(&format!(" ({} … {})", rows::change(lo), rows::change(hi)));
     }
     if let Some(margin) = row.margin {
         text.push_str(&format!(", margin {} %", (margin * 1e3).round() / 10.0));

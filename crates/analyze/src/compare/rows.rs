@@ -139,8 +139,10 @@ pub(super) fn name(metric: Metric, stat: &str) -> String {
     if stat == "total" { metric.label().to_owned() } else { format!("{} {}", metric.label(), stat.replace('_', " ")) }
 }
 
-/// A ratio as its change in percent, signed, to three significant digits at most one decimal: `+52`, `-4.9`.
+/// A ratio as its change in percent, signed, with a decimal below ten: `+52`, `−4.9`.
 pub(super) fn change(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
-    if percent.abs() < 10.0 { format!("{percent:+.1}") } else { format!("{percent:+.0}") }
+    let text = if percent.abs() < 10.0 { format!("{percent:+.1}") } else { format!("{percent:+.0}") };
+    // A minus sign as the tables print it, which does not read as a dash.
+    text.replace('-', "−")
 }

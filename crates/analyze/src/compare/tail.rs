@@ -47,14 +47,20 @@ fn row(metric: Metric, pairs: &[&Pair], setting: &Setting) -> Option<(MetricRow,
     Some((row, significant))
 }
 
-/// Whether only the tail is slower: C is, and the median TPOT is not, even at twice the usual error.
-pub(super) fn tail_only(pairs: &[&Pair], tpot_p50: Option<usize>, alpha: f64) -> Option<bool> {
-    let at = tpot_p50?;
+/// Whether only the tail is slower: C is, and neither the median TPOT nor the latency's own median is, even at twice the
+/// usual error.
+pub(super) fn tail_only(pairs: &[&Pair], medians: [Option<usize>; 2], alpha: f64) -> Option<bool> {
+    let [tpot, own] = medians;
+    Some(!slower(pairs, tpot?, alpha)? && !slower(pairs, own?, alpha)?)
+}
+
+/// Whether the cell's value is shown to be larger on the candidate, at twice the usual error.
+fn slower(pairs: &[&Pair], at: usize, alpha: f64) -> Option<bool> {
     let value = |pair: &&Pair| {
         let (b, c) = (pair.base.cells[at].value?, pair.candidate.cells[at].value?);
         firstcheck_stats::ratio::log_ratio(b, c).finite()
     };
     let values: Vec<f64> = pairs.iter().map(value).collect::<Option<_>>()?;
     let estimate = paired::estimate(&design(pairs).ok()?, &values).ok()?;
-    Some(estimate.effect.lower((2.0 * alpha).min(0.5)).ok()? <= 0.0)
+    Some(estimate.effect.lower((2.0 * alpha).min(0.5)).ok()? > 0.0)
 }

@@ -10,6 +10,7 @@ mod exit_codes;
 mod fixtures;
 mod harness;
 mod help;
+mod killed;
 mod live;
 mod printing;
 mod readme;

@@ -3,7 +3,7 @@
 use super::{DemoOptions, incident, policy};
 use crate::{error::Error, event::Event};
 use firstcheck_analyze::{judge::judge, settings::Settings};
-use firstcheck_load::{Control, Options, Progress, Target};
+use firstcheck_load::{Control, Options, Phase, Progress, Target};
 use firstcheck_model::{
     evidence::{Evidence, RunEvidence},
     report::Report,
@@ -38,7 +38,11 @@ pub fn live_pair(
 ) -> Result<Report, Error> {
     let length = WARM_UP + WINDOW;
     tell(Event::Phase {
-        title: format!("one live pair over HTTP, {} s: to watch, it does not decide", length.as_secs()),
+        title: format!(
+            "one live pair over HTTP, {} s of warm-up and {} s of window: to watch, it does not decide",
+            WARM_UP.as_secs(),
+            WINDOW.as_secs()
+        ),
     });
     let trace = Arc::new(incident::trace(length.as_secs_f64(), options.seed)?);
     let (sender, progress) = channel();
@@ -106,7 +110,17 @@ fn one_side(
 
 fn live_event(role: Role, seen: &Progress, of: Duration) -> Event {
     let elapsed = Duration::from_secs_f64(seen.at.seconds().unwrap_or_default().max(0.0));
-    Event::Live { role, elapsed, of, sent: seen.sent, done: seen.done, failed: seen.failed, events: seen.events }
+    let warm_up = seen.phase == Phase::WarmUp;
+    Event::Live {
+        warm_up,
+        role,
+        elapsed,
+        of,
+        sent: seen.sent,
+        done: seen.done,
+        failed: seen.failed,
+        events: seen.events,
+    }
 }
 
 fn read(path: &Path) -> Result<RunEvidence, Error> {
