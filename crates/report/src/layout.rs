@@ -91,12 +91,13 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Text from outside made safe for a Markdown cell or line: no table bars, no line breaks, no markup, no HTML.
+/// Text from outside made safe for a Markdown cell or line: no table bars, no line breaks or other control characters, no
+/// markup, no HTML.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '\n' | '\r' => out.push(' '),
+            c if steers(c) => out.push(' '),
             '|' | '*' | '`' | '<' | '[' | '\\' => {
                 out.push('\\');
                 out.push(c);
@@ -107,9 +108,15 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Text from outside made safe for a terminal: control characters (escape sequences, line breaks) become spaces.
+/// Text from outside made safe for a terminal: what steers it becomes spaces.
 pub(crate) fn tame(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
+}
+
+/// Whether a character steers what is around it and shows nothing: control characters (escape sequences, line breaks),
+/// and those that turn the direction of a text, so that it reads as something else.
+fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// `text` broken between words into lines of at most `columns`; a longer word stands alone. No line breaks within

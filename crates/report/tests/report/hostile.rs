@@ -3,10 +3,10 @@
 use crate::fixtures;
 use firstcheck_report::{Format, Style, render};
 
-const EVIL: &str = "evil\u{1b}[2J\nname|<script>`x`";
+const EVIL: &str = "evil\u{1b}[2J\n\u{202e}name|<script>`x`";
 
 #[test]
-fn control_characters_never_reach_the_terminal() {
+fn control_characters_never_reach_a_page() {
     let mut report = fixtures::regression();
     for difference in &mut report.differences {
         difference.field = EVIL.into();
@@ -20,8 +20,10 @@ fn control_characters_never_reach_the_terminal() {
         run.label = EVIL.into();
         run.workload = EVIL.into();
     }
-    let page = render(&report, Format::Terminal, &Style::default()).unwrap();
-    assert!(!page.chars().any(|c| c.is_control() && c != '\n'), "{page:?}");
+    for format in [Format::Terminal, Format::Markdown] {
+        let page = render(&report, format, &Style::default()).unwrap();
+        assert!(!page.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{page:?}");
+    }
 }
 
 #[test]
