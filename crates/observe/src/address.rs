@@ -48,6 +48,11 @@ impl Address {
         Self { uri, ..self.clone() }
     }
 
+    /// Whether it has a query, which neither [`Address::root`] nor what is below it keeps.
+    pub fn has_query(&self) -> bool {
+        self.uri.query().is_some()
+    }
+
     /// Whether TLS is spoken.
     pub fn is_tls(&self) -> bool {
         self.tls
@@ -78,8 +83,9 @@ impl FromStr for Address {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        // What stands before an @ may be a password: it does not reach a message.
-        let shown = text.rsplit_once('@').map_or_else(|| text.to_owned(), |(_, rest)| format!("…@{rest}"));
+        // What stands before an @ may be a password, and a query may hold a key: neither reaches a message.
+        let before_query = text.split_once('?').map_or_else(|| text.to_owned(), |(address, _)| format!("{address}?…"));
+        let shown = before_query.rsplit_once('@').map_or(before_query.clone(), |(_, rest)| format!("…@{rest}"));
         let refuse = |why: String| Error::Address { address: shown.clone(), why };
         let uri = Uri::from_str(text.trim()).map_err(|error| refuse(error.to_string()))?;
         let tls = match uri.scheme() {
@@ -103,9 +109,11 @@ impl FromStr for Address {
     }
 }
 
+/// For reading: a query is shown as `?…`, since it may hold a key.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls { "https" } else { "http" };
-        write!(f, "{scheme}://{}{}", self.authority(), self.path_and_query())
+        let query = if self.has_query() { "?…" } else { "" };
+        write!(f, "{scheme}://{}{}{query}", self.authority(), self.uri.path())
     }
 }
