@@ -12,10 +12,18 @@ use firstcheck_model::{
 };
 use firstcheck_workload::spec::Spec;
 use serde::{Deserialize, Deserializer, de};
-use std::{fmt, path::Path};
+use std::{
+    fmt,
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+};
 
 /// The file that is read where no other is named.
 pub const FILE: &str = "firstcheck.toml";
+
+/// Most bytes of it.
+const LARGEST: u64 = 1 << 20;
 
 /// The whole file. Every section may be absent; an unknown key is an error.
 #[derive(Debug, Default, Deserialize)]
@@ -82,8 +90,8 @@ impl Config {
     /// A file that cannot be read, is no TOML, has a key that does not exist or a value out of range, with its line.
     pub fn find(path: Option<&Path>) -> anyhow::Result<Self> {
         let (path, text) = match path {
-            Some(path) => (path, std::fs::read_to_string(path)),
-            None => match std::fs::read_to_string(FILE) {
+            Some(path) => (path, read(path)),
+            None => match read(Path::new(FILE)) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
                 text => (Path::new(FILE), text),
             },
@@ -123,6 +131,16 @@ impl Config {
     pub fn policy(&self, slo: Option<Slo>) -> Policy {
         Policy { slo: slo.or_else(|| self.slo()).or(self.compare.slo), ..self.compare.clone() }
     }
+}
+
+/// The text of a configuration, of bounded length: the path may name a device that never ends.
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 1 MiB, which no configuration is"));
+    }
+    Ok(text)
 }
 
 /// What is wrong, and on which line.

@@ -1,13 +1,13 @@
 //! Where results go: standard output or a file, opened before the work begins; and how errors are said.
 
 use crate::args::{Color, OutputArgs};
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use firstcheck_model::report::Report;
 use firstcheck_report::{Format, Style, render};
 use std::{
-    fs::File,
+    fs::{self, File, OpenOptions},
     io::{self, IsTerminal, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 /// Columns beyond which prose is not drawn out, however wide the terminal is.
@@ -53,22 +53,17 @@ fn columns() -> Option<usize> {
 pub struct Output {
     format: Format,
     terminal: Terminal,
-    file: Option<(PathBuf, File)>,
+    file: Option<Destination>,
 }
 
 impl Output {
-    /// Opens the destination, so that a path that cannot be written is known before a run is spent on it.
+    /// Opens the destination, so that a path that cannot be written is known before a run is spent on it. What is there
+    /// stays until the report is written.
     ///
     /// # Errors
-    /// A file that cannot be created.
-    pub fn open(args: &OutputArgs, terminal: Terminal) -> anyhow::Result<Self> {
-        let file = match &args.output {
-            None => None,
-            Some(path) => {
-                let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-                Some((path.clone(), file))
-            }
-        };
+    /// A file that cannot be created, or that is one of the `inputs` or part of one that is a bundle.
+    pub fn open(args: &OutputArgs, inputs: &[PathBuf], terminal: Terminal) -> anyhow::Result<Self> {
+        let file = args.output.as_deref().map(|path| Destination::open(path, inputs)).transpose()?;
         Ok(Self { format: args.format.into(), terminal, file })
     }
 
@@ -79,12 +74,56 @@ impl Output {
     pub fn write(self, report: &Report) -> anyhow::Result<()> {
         let text = render(report, self.format, &self.terminal.style(self.file.is_some()))?;
         match self.file {
-            Some((path, mut file)) => {
-                file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
-            }
+            Some(file) => file.write(&text),
             None => print(&text),
         }
     }
+}
+
+/// A file that is open and not yet written.
+struct Destination {
+    path: PathBuf,
+    file: File,
+    /// Whether it goes again when nothing is written: it was not there before.
+    fleeting: bool,
+}
+
+impl Destination {
+    fn open(path: &Path, inputs: &[PathBuf]) -> anyhow::Result<Self> {
+        if let Some(input) = inputs.iter().find(|input| holds(input, path)) {
+            bail!("--output {} would overwrite {}: name another file", path.display(), input.display());
+        }
+        let fleeting = !path.exists();
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = file.with_context(|| format!("cannot create {}", path.display()))?;
+        Ok(Self { path: path.into(), file, fleeting })
+    }
+
+    fn write(mut self, text: &str) -> anyhow::Result<()> {
+        self.fleeting = false;
+        // A device or a pipe has no length to cut.
+        let emptied = match self.file.metadata() {
+            Ok(metadata) if metadata.is_file() => self.file.set_len(0),
+            other => other.map(drop),
+        };
+        let written = emptied.and_then(|()| self.file.write_all(text.as_bytes()));
+        written.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+impl Drop for Destination {
+    fn drop(&mut self) {
+        if self.fleeting {
+            // An empty file that stays is no harm.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether `path` is the file `input`, or lies in it where that is a bundle. What is not there is neither.
+fn holds(input: &Path, path: &Path) -> bool {
+    let (Ok(input), Ok(path)) = (fs::canonicalize(input), fs::canonicalize(path)) else { return false };
+    path == input || (input.join("run.json").is_file() && path.starts_with(&input))
 }
 
 /// Writes to standard output; a reader that has gone away (`| head`) is no error.
@@ -112,5 +151,15 @@ pub fn print_error(error: &anyhow::Error) {
         last = cause;
     }
     // Nothing is left to tell it to where even this cannot be printed.
-    let _ = io::stderr().write_all(text.as_bytes());
+    let _ = io::stderr().write_all(harmless(&text).as_bytes());
+}
+
+/// Control characters but line breaks as their escapes: names of files and texts in them may hold what steers a terminal.
+fn harmless(text: &str) -> String {
+    let show = |c: char| match c {
+        '\n' => "\n".to_owned(),
+        c if c.is_control() => c.escape_default().to_string(),
+        c => c.to_string(),
+    };
+    text.chars().map(show).collect()
 }

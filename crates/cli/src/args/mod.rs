@@ -21,7 +21,10 @@ pub use run::{ApiArg, ArrivalArgs, PeriodArgs, RecordArgs, RunArgs, TargetArgs, 
 pub use sim::{ServeArgs, SimArgs, SimVerb};
 pub use value::{ArrivalsArg, SaltArg};
 
-use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args, FromArgMatches, Parser, Subcommand, ValueEnum,
+    error::{ContextKind, ContextValue},
+};
 use firstcheck_model::finding::Severity;
 use std::{ffi::OsString, path::PathBuf};
 
@@ -139,6 +142,18 @@ pub enum Verb {
 /// # Errors
 /// clap's, which include `--help` and `--version`.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let matches = help::command().try_get_matches_from(arguments)?;
+    let matches = help::command().try_get_matches_from(arguments).map_err(without_secrets)?;
     Cli::from_arg_matches(&matches)
+}
+
+/// Arguments whose values may hold a password or a key: clap repeats a value that it refuses.
+const MAY_HOLD_SECRETS: [&str; 4] = ["--url", "--header", "--extra-body", "--scrape"];
+
+fn without_secrets(mut error: clap::Error) -> clap::Error {
+    let secret = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(name))
+        if MAY_HOLD_SECRETS.iter().any(|secret| name.split_whitespace().next() == Some(secret)));
+    if secret && error.get(ContextKind::InvalidValue).is_some() {
+        error.insert(ContextKind::InvalidValue, ContextValue::String("…".into()));
+    }
+    error
 }

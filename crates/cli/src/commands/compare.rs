@@ -10,7 +10,8 @@ use firstcheck_model::{evidence::Evidence, exit_code::exit_code};
 /// # Errors
 /// Paths that are not there or hold no run, or a destination that cannot be written.
 pub fn run(args: CompareArgs, context: &Context) -> anyhow::Result<u8> {
-    let output = Output::open(&args.output, context.terminal)?;
+    let output =
+        Output::open(&args.output, &[args.base.as_slice(), args.candidate.as_slice()].concat(), context.terminal)?;
     let spinner = context.progress.spinner();
     spinner.set_message("reading both sides");
     let base = reading::runs(&args.base)?;

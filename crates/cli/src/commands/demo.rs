@@ -12,7 +12,7 @@ use std::path::Path;
 /// # Errors
 /// A folder that cannot be written, or a server that cannot be started on loopback.
 pub fn run(args: DemoArgs, context: &Context) -> anyhow::Result<u8> {
-    let output = Output::open(&args.output, context.terminal)?;
+    let output = Output::open(&args.output, &[], context.terminal)?;
     let out = match args.out {
         Some(out) => out,
         None => free_folder(Path::new(""), "firstcheck-demo")?,

@@ -20,7 +20,8 @@ use std::path::PathBuf;
 /// # Errors
 /// An address that does not answer, a path that holds no run, or an environment variable that holds no key.
 pub fn run(args: FingerprintArgs, context: &Context) -> anyhow::Result<u8> {
-    let output = Output::open(&args.output, context.terminal)?;
+    let inputs: Vec<PathBuf> = std::iter::once(&args.first).chain(&args.second).map(PathBuf::from).collect();
+    let output = Output::open(&args.output, &inputs, context.terminal)?;
     let headers = headers(args.key_env.as_deref())?;
     let mut report = Report::new("fingerprint", TOOL);
     let first = fingerprint(&args.first, &headers, &mut report)?;

@@ -9,12 +9,8 @@ use crate::{
 use anyhow::{Context as _, bail};
 use firstcheck_analyze::compare::{Policy, describe};
 use firstcheck_bundle::write_recording;
-use firstcheck_ingest::read_recordings;
-use firstcheck_model::{
-    exit_code::exit_code,
-    recording::Recording,
-    report::{Report, Unread},
-};
+use firstcheck_ingest::gather_recordings;
+use firstcheck_model::{exit_code::exit_code, recording::Recording, report::Report};
 use std::path::{Path, PathBuf};
 
 /// Imports and reports.
@@ -22,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// A file that is not there, files that hold no result, or a folder that cannot be written.
 pub fn run(args: ImportArgs, context: &Context) -> anyhow::Result<u8> {
-    let output = Output::open(&args.output, context.terminal)?;
+    let output = Output::open(&args.output, &args.files, context.terminal)?;
     for path in &args.files {
         reading::must_exist(path)?;
     }
@@ -30,20 +26,19 @@ pub fn run(args: ImportArgs, context: &Context) -> anyhow::Result<u8> {
     let mut report = Report::new("import", TOOL);
     let mut imported = 0_usize;
     for path in &args.files {
-        match read_recordings(path) {
-            Ok(recordings) => {
+        match gather_recordings(path) {
+            Ok((recordings, unread)) => {
+                report.unread.extend(unread);
                 for recording in recordings {
                     let bundle = bundle_folder(&args.out, path, &mut imported)?;
                     write(&bundle, path, recording, &context.config.policy(None), &mut report)?;
                 }
             }
-            Err(error) => {
-                report.unread.push(Unread { path: path.display().to_string(), line: None, reason: chain(&error) });
-            }
+            Err(error) => report.unread.push(error.unread()),
         }
     }
     if imported == 0 {
-        let reasons: Vec<String> = report.unread.iter().map(|one| format!("{}: {}", one.path, one.reason)).collect();
+        let reasons: Vec<String> = report.unread.iter().map(reading::say).collect();
         bail!("nothing was imported: {}", reasons.join("; "));
     }
     let code = exit_code(&report, None);
@@ -74,14 +69,4 @@ fn write(bundle: &Path, path: &Path, recording: Recording, policy: &Policy, repo
         }
     }
     Ok(())
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text += &format!(": {cause}");
-        source = cause.source();
-    }
-    text
 }

@@ -36,7 +36,11 @@ pub(super) fn runs(paths: &[PathBuf]) -> anyhow::Result<Gathered> {
     Ok(gathered)
 }
 
-fn say(unread: &Unread) -> String {
+/// Where and why something could not be read; a reason that names the file already says so once.
+pub(super) fn say(unread: &Unread) -> String {
+    if unread.line.is_none() && unread.reason.contains(&unread.path) {
+        return unread.reason.clone();
+    }
     let line = unread.line.map_or(String::new(), |line| format!(":{line}"));
     format!("{}{line}: {}", unread.path, unread.reason)
 }

@@ -11,12 +11,15 @@ use firstcheck_model::{
 use serde::Deserialize;
 use std::path::Path;
 
+/// More bytes than any report has.
+const LARGEST: u64 = 256 << 20;
+
 /// Lays out and reports.
 ///
 /// # Errors
 /// A path that is not there, that is neither a report nor holds a run, or that holds several runs.
 pub fn run(args: ReportArgs, context: &Context) -> anyhow::Result<u8> {
-    let output = Output::open(&args.output, context.terminal)?;
+    let output = Output::open(&args.output, std::slice::from_ref(&args.path), context.terminal)?;
     reading::must_exist(&args.path)?;
     let report = match read_report(&args.path)? {
         Some(report) => report,
@@ -46,7 +49,8 @@ fn read_report(path: &Path) -> anyhow::Result<Option<Report>> {
     struct Head {
         schema: String,
     }
-    if path.is_dir() {
+    let metadata = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if !metadata.is_file() || metadata.len() > LARGEST {
         return Ok(None);
     }
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;

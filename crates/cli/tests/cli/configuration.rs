@@ -22,6 +22,9 @@ fn mistakes_are_named_with_their_line() {
         ("[slo]\nttft = -1\n", "firstcheck.toml:2: invalid value"),
         ("[compare]\nalpa = 0.05\n", "firstcheck.toml:2: unknown key `alpa`; did you mean `alpha`?"),
         ("\n\n[compare]\nalpha = 2.0\n", "firstcheck.toml:3: policy: alpha is 2"),
+        ("[compare]\nmix_tolerance = nan\n", "firstcheck.toml:1: policy: mix_tolerance is NaN"),
+        ("[compare]\nsingle_batches = 4000000000\n", "firstcheck.toml:1: policy: single_batches is 4000000000"),
+        ("[compare.slo]\nttft = -3\n", "firstcheck.toml:1: policy: slo.ttft is -3"),
         ("[compare]\nalpha = \"small\"\n", "firstcheck.toml:2: invalid type: string \"small\""),
         ("[workload]\nrequest = 5\n", "firstcheck.toml:2: unknown key `request`; did you mean `requests`?"),
         (

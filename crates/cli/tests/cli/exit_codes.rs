@@ -109,3 +109,89 @@ fn a_report_of_another_version_is_refused() {
     let said = bench.expect(2, &["report", arg(&file)]);
     assert!(said.err.contains("this version reads firstcheck.report/1"), "{}", said.err);
 }
+
+#[test]
+fn a_report_never_overwrites_what_it_is_of() {
+    let bench = Bench::new();
+    let good = bench.write("good.json", &Like::GOOD.file());
+    bench.write("other.json", &Like { ttft: 0.21, ..Like::GOOD }.file());
+    bench.expect(0, &["import", "good.json", "--out", "runs"]);
+    for args in [
+        &["compare", "--base", "good.json", "--candidate", "other.json", "--output", "./good.json"][..],
+        &["report", "good.json", "--output", "good.json"],
+        &["import", "good.json", "--out", "x", "--output", "good.json"],
+        &["report", "runs/good", "--output", "runs/good/run.json"],
+        &["fingerprint", "good.json", "--output", "good.json"],
+    ] {
+        let said = bench.expect(2, args);
+        assert!(said.err.contains("would overwrite"), "{args:?}: {}", said.err);
+    }
+    assert_eq!(std::fs::read_to_string(&good).unwrap(), Like::GOOD.file());
+    bench.expect(0, &["report", "runs/good"]);
+}
+
+#[test]
+fn a_report_that_fails_leaves_what_was_there() {
+    let bench = Bench::new();
+    let old = bench.write("report.md", "yesterday's");
+    bench.write("poem.txt", "roses are red\n");
+    bench.expect(2, &["report", "poem.txt", "--output", "report.md"]);
+    assert_eq!(std::fs::read_to_string(&old).unwrap(), "yesterday's");
+    bench.expect(2, &["report", "poem.txt", "--output", "new.md"]);
+    assert!(!bench.path("new.md").exists(), "nothing was written");
+    bench.write("good.json", &Like::GOOD.file());
+    bench.expect(0, &["report", "good.json", "--output", "report.md"]);
+    assert!(std::fs::read_to_string(&old).unwrap().starts_with("report\n"), "written from its start");
+}
+
+#[test]
+fn what_a_folder_lost_is_said_by_import() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("results")).unwrap();
+    bench.write("results/a.json", &Like::GOOD.file());
+    bench.write("results/b.json", &Like::GOOD.file()[..5000]);
+    let said = bench.expect(0, &["import", "results", "--out", "runs"]);
+    assert!(said.out.contains("Not read (1)") && said.out.contains("b.json"), "{}", said.out);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_is_refused_and_not_read_to_its_end() {
+    let bench = Bench::new();
+    let said = bench.expect(2, &["report", "/dev/zero"]);
+    assert!(said.err.contains("/dev/zero is no regular file"), "{}", said.err);
+    let said = bench.expect(2, &["explain", "--config", "/dev/zero"]);
+    assert!(said.err.contains("larger than 1 MiB"), "{}", said.err);
+}
+
+#[test]
+fn a_run_is_not_compared_with_itself() {
+    let bench = Bench::new();
+    bench.write("a.json", &Like::GOOD.file());
+    bench.write("copy.json", &Like::GOOD.file());
+    let said = bench.expect(3, &["compare", "--base", "a.json", "--candidate", "copy.json"]);
+    assert!(said.out.contains("one run stands on both sides"), "{}", said.out);
+}
+
+#[test]
+fn a_refused_argument_that_may_hold_a_secret_is_not_repeated() {
+    let bench = Bench::new();
+    for args in [
+        &["run", "--url", "http://me:hunter2@127.0.0.1:1"][..],
+        &["run", "--url", "http://127.0.0.1:1", "--extra-body", "{\"key\": \"hunter2"],
+        &["run", "--url", "http://127.0.0.1:1", "--header", "hunter2"],
+        &["run", "--url", "http://127.0.0.1:1", "--scrape", "hunter2"],
+        &["run", "--url", "http://127.0.0.1:1/?key=hunter2"],
+        &["fingerprint", "http://me:hunter2@127.0.0.1:1/?key=hunter2"],
+    ] {
+        let said = bench.expect(2, args);
+        assert!(!said.err.contains("hunter2") && !said.out.contains("hunter2"), "{args:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn an_error_does_not_steer_the_terminal() {
+    let bench = Bench::new();
+    let said = bench.expect(2, &["report", "\u{1b}]0;owned\u{7}.json"]);
+    assert!(!said.err.contains('\u{1b}') && !said.err.contains('\u{7}'), "{:?}", said.err);
+}

@@ -29,7 +29,7 @@ use std::{path::Path, sync::Arc};
 /// # Errors
 /// Arguments that do not go together, a workload that cannot be read, a bundle that cannot be written.
 pub fn run(args: RunArgs, context: &Context) -> anyhow::Result<u8> {
-    let output = Output::open(&args.output, context.terminal)?;
+    let output = Output::open(&args.output, &[], context.terminal)?;
     let settings = Settings::new(args, &context.config)?;
     let policy = context.config.policy(settings.slo);
     let control = Control::default();

@@ -159,6 +159,9 @@ fn out(record: &RecordArgs) -> anyhow::Result<PathBuf> {
 }
 
 fn target(args: TargetArgs) -> anyhow::Result<Target> {
+    if args.url.has_query() {
+        bail!("--url {} has a query, which would not be sent: leave it out", args.url);
+    }
     let mut target = Target::new(args.url);
     target.api = match args.endpoint {
         ApiArg::Chat => Api::Chat,
