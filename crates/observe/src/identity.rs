@@ -31,6 +31,9 @@ pub struct RawPage {
     pub bytes: Vec<u8>,
 }
 
+/// Most bytes of an answer in JSON: some hundred times real ones, and what they become in memory is a hundred times more.
+const LARGEST_JSON: usize = 4 << 20;
+
 /// Adds what an answer says to a fingerprint; `false`: not understood.
 type Extract = fn(&[u8], &str, &mut Fingerprint) -> bool;
 
@@ -144,6 +147,10 @@ impl Identity {
     }
 
     fn take(&mut self, path: &str, endpoint: &Endpoint, body: &[u8]) {
+        if body.len() > LARGEST_JSON {
+            self.notes.push(format!("{path} answered with {} bytes, more than is read of it", body.len()));
+            return;
+        }
         let Ok(mut json) = serde_json::from_slice::<Value>(body) else {
             self.notes.push(format!("{path} did not answer in JSON"));
             return;

@@ -54,6 +54,16 @@ async fn vllm_in_development_mode() {
     assert_eq!(files, ["metrics.prom", "models.json", "version.json", "server_info.json"]);
 }
 
+/// In memory an answer takes a hundred times its bytes.
+#[tokio::test]
+async fn an_answer_of_absurd_length_is_noted_and_not_read() {
+    let list = format!(r#"{{"object":"list","data":[{}{{}}]}}"#, r#"{"id":"m"},"#.repeat(500_000));
+    let identity = identity(&[("/v1/models", 200, list.leak())]).await;
+    let said = identity.notes.iter().find(|note| note.starts_with("/v1/models"));
+    assert!(said.is_some_and(|note| note.contains("more than is read of it")), "{:?}", identity.notes);
+    assert!(identity.pages.is_empty());
+}
+
 #[tokio::test]
 async fn vllm_as_it_is_usually_started() {
     let routes =
