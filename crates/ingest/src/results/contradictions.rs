@@ -10,12 +10,15 @@ use firstcheck_model::{
 /// always from one clock.
 const ROUNDING_NS: i64 = 5_000_000;
 
+/// In words what some requests do, and whether one of them does.
+type Kind<'a> = (&'a str, &'a dyn Fn(&Request) -> bool);
+
 /// Adds a warning for each kind of contradiction between the times of a recording.
 pub(super) fn note(recording: &mut Recording) {
     let requests = &recording.requests.0;
     let streamed = recording.info.workload.streaming == Some(true);
     let end = recording.info.window.map(|window| window.end);
-    let kinds: [(&str, &dyn Fn(&Request) -> bool); 5] = [
+    let kinds: [Kind<'_>; 5] = [
         ("have a first token from before they were sent", &|r| before(r.first_token, r.sent)),
         ("have a last token from before their first", &|r| before(r.last_token, r.first_token)),
         ("ended before their last token, or before they were sent", &|r| {
