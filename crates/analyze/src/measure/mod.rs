@@ -1,8 +1,9 @@
 //! Measurements: one file each, taken once a side whoever asks.
 
 mod counters;
+pub mod final_pages;
 pub mod kv_pool;
 pub mod latency_means;
 pub mod output_length;
-pub mod pages;
+pub mod page_demand;
 pub mod preemptions;

@@ -4,8 +4,8 @@ use crate::{
     case::Case,
     declare_check,
     measure::{
-        kv_pool::KvPool, latency_means::LatencyMeans, output_length::OutputLength, pages::PageLedger,
-        preemptions::Preemptions,
+        final_pages::FinalPages, kv_pool::KvPool, latency_means::LatencyMeans, output_length::OutputLength,
+        page_demand::PageDemand, preemptions::Preemptions,
     },
     side::Side,
     verdict::{Verdict, Weighed},
@@ -121,27 +121,27 @@ fn pool_shrank(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
         return Ok(Weighed::Excludes(sizes));
     }
     let mut facts = sizes;
-    // The base's own counter is the direct proof that the old pool held this traffic; the ledger is the arithmetic one.
+    // The base's own counter is the direct proof that the old pool held this traffic; the demand is the arithmetic one.
     let calm = base.measure::<Preemptions>().ok().filter(|p| p.rate.value.0 <= params.rate);
     if let Some(calm) = &calm {
         facts.push(
             calm.rate.fact(format!("the base's pool held the traffic: {:.2} preemptions a request", calm.rate.value.0)),
         );
     }
-    let ledger = case.side.measure::<PageLedger>();
-    let held = match &ledger {
-        Ok(ledger) => {
+    let demand = case.side.measure::<PageDemand>();
+    let held = match &demand {
+        Ok(demand) => {
             let before_blocks = before_tokens / now.block_size;
-            let (over, over_before) = (ledger.over_peak.value.0, ledger.over(before_blocks));
-            facts.push(ledger.over_peak.fact(format!(
+            let (over, over_before) = (demand.over_peak.value.0, demand.over(before_blocks));
+            facts.push(demand.over_peak.fact(format!(
                 "demand at the peak is {over:.2} of this pool and {over_before:.2} of the base's ({:.0} running × {:.1} pages)",
-                ledger.running_peak.value.0, ledger.pages.value.0
+                demand.running_peak.value.0, demand.pages
             )));
             over > params.demand && over_before <= params.demand
         }
         Err(_) => false,
     };
-    match (calm.is_some() || held, ledger) {
+    match (calm.is_some() || held, demand) {
         (true, _) => Ok(Weighed::Supports(facts)),
         (false, Ok(_)) => Ok(Weighed::Excludes(facts)),
         (false, Err(missing)) => Err(missing),
@@ -157,9 +157,9 @@ fn outputs_grew(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
 }
 
 fn output_not_reserved(case: &Case<'_>, params: &Params, explained: bool) -> Result<Weighed, Missing> {
-    let ledger = case.side.measure::<PageLedger>()?;
-    let over = ledger.over_peak.value.0;
-    let fact = ledger.over_peak.fact(format!("demand at the peak is {over:.2} of the pool"));
+    let demand = case.side.measure::<PageDemand>()?;
+    let over = demand.over_peak.value.0;
+    let fact = demand.over_peak.fact(format!("demand at the peak is {over:.2} of the pool"));
     if over <= params.demand {
         let what = "a demand above the pool: the scraped peak of running requests shows none";
         return Ok(Weighed::Open(vec![Missing::not_exposed(what, "firstcheck run --url URL --scrape-interval 1s")]));
@@ -177,12 +177,11 @@ fn output_not_reserved(case: &Case<'_>, params: &Params, explained: bool) -> Res
 }
 
 fn unservable(side: &Side<'_>) -> Result<Weighed, Missing> {
-    let (pool, ledger) = (side.measure::<KvPool>()?, side.measure::<PageLedger>()?);
-    let blocks = pool.blocks.value.0;
-    let fact = ledger
-        .pages
-        .fact(format!("the largest request ends with {:.0} pages, the pool has {blocks:.0}", ledger.largest));
-    Ok(if ledger.largest > blocks { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    let (pool, pages) = (side.measure::<KvPool>()?, side.measure::<FinalPages>()?);
+    let (largest, blocks) = (pages.largest.value.0, pool.blocks.value.0);
+    let fact =
+        pages.largest.fact(format!("the largest request ends with {largest:.0} pages, the pool has {blocks:.0}"));
+    Ok(if largest > blocks { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
 }
 
 /// Usage while nothing runs, from samples of one scrape of one replica.
@@ -226,9 +225,9 @@ fn leaked(side: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
 }
 
 fn wasted(side: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
-    let ledger = side.measure::<PageLedger>()?;
-    let waste = ledger.waste.value.0;
-    let fact = ledger.waste.fact(format!("slots without a token are {:.1} % of the tokens", waste * 100.0));
+    let pages = side.measure::<FinalPages>()?;
+    let waste = pages.waste.value.0;
+    let fact = pages.waste.fact(format!("slots without a token are {:.1} % of the tokens", waste * 100.0));
     Ok(if waste > params.waste { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
 }
 
@@ -247,8 +246,8 @@ fn explained(case: &Case<'_>) -> Option<Explained> {
 
 /// Requests that the pool can finish together: usable blocks over pages of a request at its end.
 fn safe_concurrency(side: &Side<'_>) -> Option<f64> {
-    let (pool, ledger) = (side.measure::<KvPool>().ok()?, side.measure::<PageLedger>().ok()?);
-    Some((pool.blocks.value.0 / ledger.pages.value.0).floor()).filter(|n| *n >= 1.0)
+    let (pool, pages) = (side.measure::<KvPool>().ok()?, side.measure::<FinalPages>().ok()?);
+    Some((pool.blocks.value.0 / pages.mean.value.0).floor()).filter(|n| *n >= 1.0)
 }
 
 fn follow_up(cause: Cause, safe: Option<f64>) -> FollowUp {
