@@ -37,7 +37,7 @@ declare_check! {
     /// - Output was not reserved: demand exceeds the pool, and pool and outputs are those of the base: admission
     ///   looks at the prompt alone.
     /// - Leaked pages: usage stays above {leak} while nothing runs.
-    /// - Page waste: held slots without a token exceed {waste} of the tokens.
+    /// - Page waste: held slots without a token exceed {waste} of the tokens, and the base's do not.
     /// - A request that cannot be served: its prompt and output alone ask for more than the pool.
     ///
     /// The peak of running requests is that of a scraped gauge, so a lower bound; recomputed tokens have no counter in
@@ -94,7 +94,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     verdict.weigh(Cause::OutputNotReserved, output_not_reserved(case, params, explained_by_change));
     verdict.weigh(Cause::Unservable, unservable(case.side));
     verdict.weigh(Cause::LeakedPages, leaked(case.side, params));
-    verdict.weigh(Cause::PageWaste, wasted(case.side, params));
+    verdict.weigh(Cause::PageWaste, wasted(case, params));
     let explains = if explained_by_change { explained(case) } else { None };
     let safe = safe_concurrency(case.side);
     Ok(verdict.present(facts, explains, |cause| follow_up(cause, safe)))
@@ -224,11 +224,22 @@ fn leaked(side: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
     ))
 }
 
-fn wasted(side: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
-    let pages = side.measure::<FinalPages>()?;
-    let waste = pages.waste.value.0;
-    let fact = pages.waste.fact(format!("slots without a token are {:.1} % of the tokens", waste * 100.0));
-    Ok(if waste > params.waste { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+fn wasted(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
+    let waste = |side: &Side<'_>| Ok::<_, Missing>(side.measure::<FinalPages>()?.waste.clone());
+    let now = waste(case.side)?;
+    let share = now.value.0;
+    let mut facts = vec![now.fact(format!("slots without a token are {:.1} % of the tokens", share * 100.0))];
+    if share <= params.waste {
+        return Ok(Weighed::Excludes(facts));
+    }
+    // What the base wastes as well did not make the difference.
+    match case.base.and_then(|base| waste(base).ok()).filter(|base| base.value.0 > params.waste) {
+        Some(base) => {
+            facts.push(base.fact(format!("base: {:.1} % as well", base.value.0 * 100.0)));
+            Ok(Weighed::Excludes(facts))
+        }
+        None => Ok(Weighed::Supports(facts)),
+    }
 }
 
 /// How much of the rise of the mean TTFT is queue wait, by the server's own histograms.
