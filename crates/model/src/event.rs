@@ -97,7 +97,7 @@ impl StreamFold {
         if inside {
             self.streams.total_events += 1;
             if let Some(kernel) = event.kernel_ns {
-                self.streams.client_delay.add_ns(event.since_sent_ns - kernel, 1);
+                self.streams.client_delay.add_ns(event.since_sent_ns.saturating_sub(kernel), 1);
             }
         }
         if !event.bears_tokens() {
@@ -105,10 +105,10 @@ impl StreamFold {
         }
         let tokens = u32::from(event.tokens.unwrap_or(1));
         self.unstated[row] |= event.tokens.is_none();
-        self.tokens[row] += tokens;
-        self.streams.events[row] += 1;
+        self.tokens[row] = self.tokens[row].saturating_add(tokens);
+        self.streams.events[row] = self.streams.events[row].saturating_add(1);
         if let Some(last) = last.replace(event.since_sent_ns) {
-            let gap = event.since_sent_ns - last;
+            let gap = event.since_sent_ns.saturating_sub(last);
             let longest = &mut self.streams.longest_gap[row];
             *longest = Some(Seconds(longest.map_or(0.0, |s| s.0).max(gap.max(0) as f64 * 1e-9)));
             if inside {

@@ -64,3 +64,14 @@ fn streams_of_the_warm_up_stay_out_of_the_distributions() {
 fn an_event_of_a_row_that_does_not_exist_is_no_panic() {
     assert_eq!(fold(&[event(7, 1, None)], &Requests(vec![request(None)]), None).total_events, 0);
 }
+
+/// A file may hold any number: times at the ends of their range do not wrap around.
+#[test]
+fn events_at_the_ends_of_time_do_not_overflow() {
+    let requests = Requests(vec![request(Some(8))]);
+    let at = |since_sent_ns, kernel_ns| Event { request: 0, since_sent_ns, tokens: Some(1), kernel_ns };
+    let events = [at(i64::MIN, Some(i64::MAX)), at(i64::MAX, Some(i64::MIN)), at(i64::MIN, None)];
+    let streams = fold(&events, &requests, None);
+    assert_eq!(streams.longest_gap[0].unwrap().0, i64::MAX as f64 * 1e-9);
+    assert_eq!(streams.event_gaps.count(), 2);
+}
