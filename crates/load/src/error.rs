@@ -19,10 +19,12 @@ pub enum Error {
     #[error(transparent)]
     Connection(#[from] ConnectionError),
     /// The deployment does not say which models it serves, and none was named.
-    #[error("{address} names no model in /v1/models: name one")]
+    #[error("{address} does not say which model it serves: name one, or see to the server ({notes})")]
     NoModel {
         /// Where it was asked.
         address: String,
+        /// What came of asking.
+        notes: String,
     },
     /// The bundle cannot be written.
     #[error(transparent)]

@@ -12,6 +12,7 @@ pub mod protocol;
 mod record;
 mod run;
 mod schedule;
+mod secrets;
 mod shard;
 pub mod steady;
 mod stop;

@@ -8,6 +8,7 @@ use crate::{
     protocol::request::Renderer,
     record::columns::Columns,
     schedule::{alarm::Alarm, plan::Plan},
+    secrets::Secrets,
     stop::Stop,
     watch_self::Watch,
     wire::connection::{Connection, ConnectionError, Peer},
@@ -32,6 +33,7 @@ pub(crate) struct Common {
     pub peer: Peer,
     pub options: Options,
     pub streaming: bool,
+    pub secrets: Secrets,
     pub stop: Stop,
     pub counters: Counters,
     /// The next row of the closed loop.
@@ -159,9 +161,8 @@ impl Shard {
             if let Some(limit) = self.common.options.limits.errors
                 && errors > limit
             {
-                self.common
-                    .stop
-                    .interrupt(&format!("more than {limit} requests failed, the last with: {}", failure.text()));
+                let last = self.common.secrets.conceal(failure.text());
+                self.common.stop.interrupt(&format!("more than {limit} requests failed, the last with: {last}"));
             }
         }
     }

@@ -104,7 +104,8 @@ impl Exchange {
         if let (None, Some(intended_ns), Some(ttft_ns)) = (failure, intended.get(), first.ns_since(intended)) {
             self.shard.watch.borrow_mut().first_tokens.push((intended_ns, ttft_ns));
         }
-        self.close(failure.map_or(Fate::Completed, |failure| failure.fate), failure.map(Failure::text));
+        let error = failure.map(|failure| self.shard.common.secrets.conceal(failure.text()));
+        self.close(failure.map_or(Fate::Completed, |failure| failure.fate), error);
         self.shard.count_done(failure);
     }
 

@@ -11,6 +11,7 @@ use crate::{
     protocol::request::Renderer,
     record::journal::Journal,
     schedule::plan::Plan,
+    secrets::Secrets,
     shard::Common,
     wire::connection::Peer,
 };
@@ -71,7 +72,7 @@ pub fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let observation = Observation::new(target, options)?;
     let (identity, mut warnings) = runtime.block_on(observation.identify(target));
-    let model = model(target, identity.as_ref())?;
+    let model = model(target, identity.as_ref(), &warnings)?;
     let renderer = Renderer::new(target, &model, &options.run.0, trace.salt.as_deref())?;
     let tls = match target.address.is_tls() {
         true => Some(firstcheck_observe::tls::client_config(target.authorities.as_deref())?),
@@ -103,6 +104,7 @@ pub fn run(
         peer,
         options: options.clone(),
         streaming: target.streaming,
+        secrets: Secrets::of(target),
         stop: control.stop.clone(),
         counters: Counters::default(),
         next_when_free: AtomicUsize::new(0),
@@ -122,9 +124,12 @@ pub fn run(
     finish::finish(&common, driven, written, info)
 }
 
-fn model(target: &Target, identity: Option<&Identity>) -> Result<String, Error> {
+fn model(target: &Target, identity: Option<&Identity>, notes: &[String]) -> Result<String, Error> {
     let said = || identity?.fingerprint.get(field::MODEL).map(str::to_owned);
-    let missing = || Error::NoModel { address: target.address.to_string() };
+    let missing = || {
+        let notes = if notes.is_empty() { "/v1/models names none".to_owned() } else { notes.join("; ") };
+        Error::NoModel { address: target.address.to_string(), notes }
+    };
     target.model.clone().or_else(said).ok_or_else(missing)
 }
 

@@ -4,6 +4,7 @@ use crate::{
     offer::{closed, offer, options, target},
     server::{Act, STREAM, Server, chunk, delta, done, event, finish, stream, text, usage},
 };
+use firstcheck_load::Key;
 use firstcheck_model::{
     request::{Fate, Finish},
     run::RunState,
@@ -189,4 +190,22 @@ fn a_forced_length_that_is_not_reached_is_cut_off() {
     let outcome = offer(&trace, &target(&server.url()), &options());
     assert_eq!(outcome.requests[0].fate, Fate::Truncated);
     assert_eq!(outcome.requests[0].error.as_deref(), Some("short: 3 of 5 forced tokens"));
+}
+
+#[test]
+fn a_key_that_the_server_repeats_is_not_recorded() {
+    let said = r#"{"error":{"message":"key sk-very-secret of tenant hidden-tenant is unknown"}}"#;
+    let inside = [begun(), event(r#"{"error":{"message":"bad key sk-very-secret"}}"#)].concat();
+    for acts in [status("401 Unauthorized", said), vec![Act::Write(inside)]] {
+        let server = Server::start(move |_, _| acts.clone());
+        let mut target = target(&server.url());
+        target.key = Some(Key::new("sk-very-secret", "TEST_KEY").unwrap());
+        target.headers = vec![("x-tenant".into(), "hidden-tenant".into())];
+        let outcome = offer(&closed(1, 1), &target, &options());
+        let error = outcome.requests[0].error.clone().unwrap();
+        assert!(error.contains("key (redacted)"), "{error}");
+        for secret in ["very-secret", "hidden-tenant"] {
+            assert!(!error.contains(secret), "{error}");
+        }
+    }
 }
