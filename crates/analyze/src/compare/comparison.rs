@@ -85,7 +85,7 @@ impl Comparison {
             self.by_replicates(&mut report);
         }
         self.note_unpaired(&mut report);
-        settle_invalid(&mut report);
+        settle_invalid(&mut report, &[base, candidate].concat());
         report
     }
 
@@ -252,7 +252,7 @@ pub fn describe(run: &RunEvidence, policy: &Policy) -> Report {
     report.invalid.extend(sides::unanswered(&reading));
     report.metrics = rows::of_one(&reading, &keys);
     report.why = report.invalid.clone();
-    settle_invalid(&mut report);
+    settle_invalid(&mut report, &[&reading]);
     report
 }
 
@@ -274,13 +274,13 @@ fn refuse_because(report: &mut Report, reasons: Vec<String>) {
     }
 }
 
-/// Data that may not be believed supports no claim.
-fn settle_invalid(report: &mut Report) {
+/// Data that may not be believed supports no claim. With an invalid client there is nothing to compare at all.
+fn settle_invalid(report: &mut Report, readings: &[&Reading]) {
     if report.invalid.is_empty() {
         return;
     }
     if report.verdict != Verdict::None && report.verdict != Verdict::NotComparable {
-        let client = report.invalid.iter().any(|why| why.contains("invalid client"));
+        let client = readings.iter().any(|r| r.info.client.as_ref().is_some_and(|c| c.invalid().is_some()));
         report.verdict = if client { Verdict::NotComparable } else { Verdict::Inconclusive };
         report.why = report.invalid.clone();
     }
