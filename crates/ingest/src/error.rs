@@ -14,6 +14,16 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// A file that holds several runs has fewer than asked for.
+    #[error("{path} holds {runs} runs, there is no run {number}")]
+    NoSuchRun {
+        /// The file.
+        path: PathBuf,
+        /// The run asked for, counted from 1.
+        number: usize,
+        /// How many there are.
+        runs: usize,
+    },
     /// A pipe, a socket or a device.
     #[error("{path} is no regular file but a pipe, a socket or a device: save its content to a file and give that")]
     NotAFile {
@@ -108,6 +118,7 @@ impl Error {
     pub fn path(&self) -> &Path {
         match self {
             Self::Io { path, .. }
+            | Self::NoSuchRun { path, .. }
             | Self::NotAFile { path }
             | Self::TooLarge { path, .. }
             | Self::Malformed { path, .. }

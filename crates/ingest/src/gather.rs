@@ -3,6 +3,7 @@
 use crate::{
     Error, Format, Limits, detect, folder,
     guarded::guarded,
+    numbered,
     results::{self, Import},
     vocabulary,
 };
@@ -101,6 +102,17 @@ fn runs(path: &Path, limits: &Limits) -> Result<(Vec<RunEvidence>, Vec<Unread>),
 }
 
 fn contents(path: &Path, limits: &Limits) -> Result<folder::Contents, Error> {
+    let Some((file, number)) = numbered::split(path) else { return whole(path, limits) };
+    let mut contents = whole(&file, limits)?;
+    let runs = contents.import.runs.len();
+    if number > runs {
+        return Err(Error::NoSuchRun { path: file, number, runs });
+    }
+    contents.import.runs = contents.import.runs.into_iter().skip(number - 1).take(1).collect();
+    Ok(contents)
+}
+
+fn whole(path: &Path, limits: &Limits) -> Result<folder::Contents, Error> {
     match detect(path, limits)? {
         Format::Folder => folder::read(path, limits),
         Format::Bundle => Ok(folder::Contents { bundles: vec![path.into()], ..folder::Contents::default() }),

@@ -14,6 +14,7 @@ pub mod gather;
 pub mod guarded;
 mod json;
 pub mod limits;
+mod numbered;
 pub mod prometheus;
 mod results;
 pub mod vocabulary;
@@ -24,3 +25,4 @@ pub use gather::{
     Gathered, gather, gather_recordings, read_recordings, read_recordings_within, read_runs, read_runs_within,
 };
 pub use limits::Limits;
+pub use numbered::file_of;

@@ -1,16 +1,16 @@
 //! Reading what a user names: a path that is not there is a usage error, not missing evidence.
 
 use anyhow::{anyhow, bail};
-use firstcheck_ingest::{Gathered, gather};
+use firstcheck_ingest::{Gathered, file_of, gather};
 use firstcheck_model::report::Unread;
 use std::path::{Path, PathBuf};
 
-/// Fails unless `path` is there.
+/// Fails unless `path` is there, or is one run of a file that is (`FILE#2`).
 ///
 /// # Errors
 /// Naming the path.
 pub(super) fn must_exist(path: &Path) -> anyhow::Result<()> {
-    match std::fs::metadata(path) {
+    match std::fs::metadata(file_of(path)) {
         Ok(_) => Ok(()),
         Err(error) => Err(anyhow!(error).context(format!("cannot read {}", path.display()))),
     }

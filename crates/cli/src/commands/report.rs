@@ -49,6 +49,10 @@ fn read_report(path: &Path) -> anyhow::Result<Option<Report>> {
     struct Head {
         schema: String,
     }
+    if firstcheck_ingest::file_of(path) != path {
+        // One run of a result file is no report.
+        return Ok(None);
+    }
     let metadata = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
     if !metadata.is_file() || metadata.len() > LARGEST {
         return Ok(None);

@@ -117,6 +117,19 @@ fn several_results_of_a_file_are_several_runs_with_names_of_their_own() {
 }
 
 #[test]
+fn one_run_of_a_file_is_named_as_reports_label_it() {
+    let (_dir, path) = file("result", &format!("{}\n{}", fixture::VLLM, fixture::VLLM_SUMMARY));
+    let all = read_runs(&path).unwrap();
+    let one = |n: usize| read_runs(std::path::Path::new(&format!("{}#{n}", path.display())));
+    for (n, run) in (1..).zip(&all) {
+        assert_eq!(one(n).unwrap(), std::slice::from_ref(run));
+    }
+    let error = one(3).unwrap_err().to_string();
+    assert!(error.contains("holds 2 runs, there is no run 3"), "{error}");
+    assert!(one(0).is_err());
+}
+
+#[test]
 fn sglang_lines_are_summaries_and_its_own_protocol_counts_tokens() {
     let runs = read(fixture::SGLANG);
     let [native, other] = &runs[..] else { panic!("two runs") };
