@@ -4,6 +4,9 @@ use firstcheck_model::{
     signal::{Labels, Part, Series, SeriesKind},
 };
 
+/// Samples, window, growth, restarts.
+type Row = (&'static [(i64, f64)], Option<Window>, f64, u32);
+
 fn counter(samples: &[(i64, f64)]) -> Series {
     Series {
         name: "vllm:num_preemptions_total".into(),
@@ -20,7 +23,7 @@ fn counter(samples: &[(i64, f64)]) -> Series {
 #[test]
 fn growth_is_between_the_samples_nearest_to_the_window_and_sees_resets() {
     let window = |start, end| Some(Window { start: Moment::at(start), end: Moment::at(end) });
-    let rows: &[(&[(i64, f64)], Option<Window>, f64, u32)] = &[
+    let rows: &[Row] = &[
         (&[(0, 5.0), (10, 9.0)], None, 4.0, 0),
         (&[(0, 5.0), (10, 9.0), (20, 12.0), (30, 40.0)], window(10, 20), 3.0, 0),
         (&[(0, 5.0), (12, 9.0), (18, 12.0), (30, 40.0)], window(10, 20), 3.0, 0),
