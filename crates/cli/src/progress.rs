@@ -1,7 +1,7 @@
 //! Progress on standard error, where that is a terminal.
 
 use firstcheck_experiment::event::{Event, RatioSoFar};
-use firstcheck_model::{report::Quantity, run::Role};
+use firstcheck_model::report::Quantity;
 use firstcheck_report::number;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{collections::BTreeMap, io::IsTerminal, time::Duration};
@@ -76,7 +76,7 @@ impl Experiment {
                 self.bar.set_position(elapsed.as_secs().max(self.bar.position()).min(of.as_secs()));
                 let waiting = sent.saturating_sub(*done);
                 let failed = if *failed > 0 { format!(" {failed} failed") } else { String::new() };
-                self.live.insert(side(*role), format!("{} {done} done {waiting} waiting{failed}", side(*role)));
+                self.live.insert(role.name(), format!("{} {done} done {waiting} waiting{failed}", role.name()));
                 let sides: Vec<&str> = self.live.values().map(String::as_str).collect();
                 let warming = if *warm_up { " warm-up" } else { "" };
                 let message = format!("{} s{warming} · {}", self.bar.position(), sides.join(" · "));
@@ -85,7 +85,7 @@ impl Experiment {
             Event::RunDone { pair, pairs, role, .. } => {
                 self.bar.set_length(u64::from(*pairs) * 2);
                 self.bar.inc(1);
-                self.bar.set_message(format!("pair {} of {pairs}, {} done{}", pair + 1, side(*role), self.so_far));
+                self.bar.set_message(format!("pair {} of {pairs}, {} done{}", pair + 1, role.name(), self.so_far));
             }
             Event::PairDone { ratio, .. } => {
                 if let Some(RatioSoFar { ratio, interval }) = ratio {
@@ -101,13 +101,6 @@ impl Experiment {
     /// Takes the line away.
     pub fn finish(self) {
         self.bar.finish_and_clear();
-    }
-}
-
-fn side(role: Role) -> &'static str {
-    match role {
-        Role::Base => "base",
-        Role::Candidate => "candidate",
     }
 }
 

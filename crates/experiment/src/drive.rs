@@ -40,18 +40,7 @@ pub fn drive_pairs(
     std::fs::create_dir_all(folder).map_err(fail)?;
     let mut ledger = LedgerFile::open(&folder.join("ledger.jsonl"), plan)?;
     let mut runs = Runs::default();
-    for cell in plan.cells() {
-        let evidence = match ledger.ledger().bundle(&cell).map(|bundle| folder.join(bundle)) {
-            Some(bundle) => read_back(&bundle)?,
-            None => {
-                debug_assert_eq!(plan.next(ledger.ledger()), Step::Run(cell), "the plan and the driver walk together");
-                let name = cell_folder(cell);
-                let evidence = run(cell, &folder.join(&name))?;
-                ledger.append(Entry::RunDone { cell, bundle: name })?;
-                evidence
-            }
-        };
-        let bundle = folder.join(cell_folder(cell));
+    let mut add = |cell: Cell, bundle: PathBuf, evidence: RunEvidence| {
         tell(Event::RunDone { pair: cell.pair, pairs: plan.pairs, role: cell.role, bundle: bundle.clone() });
         runs.bundles.push(bundle);
         match cell.role {
@@ -62,6 +51,19 @@ pub fn drive_pairs(
             let ratio = after_pair(cell.pair, &runs);
             tell(Event::PairDone { pair: cell.pair, pairs: plan.pairs, ratio });
         }
+    };
+    for cell in plan.cells() {
+        if let Some(bundle) = ledger.ledger().bundle(&cell).map(|bundle| folder.join(bundle)) {
+            let evidence = read_back(&bundle)?;
+            add(cell, bundle, evidence);
+        }
+    }
+    while let Step::Run(cell) = plan.next(ledger.ledger()) {
+        let name = cell_folder(cell);
+        let bundle = folder.join(&name);
+        let evidence = run(cell, &bundle)?;
+        ledger.append(Entry::RunDone { cell, bundle: name })?;
+        add(cell, bundle, evidence);
     }
     Ok(runs)
 }
@@ -75,9 +77,5 @@ pub(crate) fn read_back(bundle: &Path) -> Result<RunEvidence, Error> {
 
 /// The folder of a cell's bundle: `pair-03-candidate`.
 pub fn cell_folder(cell: Cell) -> String {
-    let role = match cell.role {
-        Role::Base => "base",
-        Role::Candidate => "candidate",
-    };
-    format!("pair-{:02}-{role}", cell.pair + 1)
+    format!("pair-{:02}-{}", cell.pair + 1, cell.role.name())
 }

@@ -1,6 +1,6 @@
 //! A simulated deployment as a target: one run of it in virtual time.
 
-use crate::{error::Error, plan::pairs::Cell};
+use crate::{drive::cell_folder, error::Error, plan::pairs::Cell};
 use firstcheck_bundle::write_recording;
 use firstcheck_ingest::vocabulary;
 use firstcheck_model::{evidence::RunEvidence, recording::Recording, run::PairPlace, slo::Slo, unit::Seconds};
@@ -55,9 +55,5 @@ impl SimulatedRuns<'_> {
 
 /// A run's identity within its experiment: `demo-7-pair-03-candidate`.
 pub fn run_name(experiment: &str, cell: Cell) -> String {
-    let role = match cell.role {
-        firstcheck_model::run::Role::Base => "base",
-        firstcheck_model::run::Role::Candidate => "candidate",
-    };
-    format!("{experiment}-pair-{:02}-{role}", cell.pair + 1)
+    format!("{experiment}-{}", cell_folder(cell))
 }

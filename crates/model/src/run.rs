@@ -24,6 +24,16 @@ pub enum Role {
     Candidate,
 }
 
+impl Role {
+    /// The name in files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Candidate => "candidate",
+        }
+    }
+}
+
 /// Where a run stands in an experiment of pairs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairPlace {

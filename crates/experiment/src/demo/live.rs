@@ -83,10 +83,7 @@ fn one_side(
 ) -> Result<PathBuf, Error> {
     let model = engine.model_name.clone();
     let server = Server::start(engine, ServeOptions { seed: demo.seed, ..ServeOptions::default() })?;
-    let name = match role {
-        Role::Base => "base",
-        Role::Candidate => "candidate",
-    };
+    let name = role.name();
     let address = format!("http://{}", server.addr()).parse().map_err(Error::Address)?;
     let mut target = Target::new(address);
     target.model = Some(model);
