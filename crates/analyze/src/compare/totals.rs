@@ -4,6 +4,7 @@ use super::{
     columns::Columns,
     reading::{Cell, Reading},
 };
+use crate::measure::counters::growth_in;
 use firstcheck_model::{
     evidence::RunEvidence,
     fingerprint::field,
@@ -54,11 +55,7 @@ pub(super) fn cell(run: &RunEvidence, columns: &Columns, reading: &Reading, metr
 /// Growth of a counter over the window, over all its series; `None` without one, or where one of them cannot be told: a
 /// sum over some of the replicas would be taken for the whole.
 pub(super) fn growth(run: &RunEvidence, signal: Signal, part: Part) -> Option<f64> {
-    let mut sum = None;
-    for series in run.series(signal, part) {
-        *sum.get_or_insert(0.0) += series.delta(run.info.window).ok()?.value;
-    }
-    sum
+    growth_in(std::slice::from_ref(run), signal, part).ok().map(|growth| growth.value)
 }
 
 /// Mean of a histogram over the window: growth of its sum over growth of its count.

@@ -2,6 +2,7 @@
 
 use crate::side::Side;
 use firstcheck_model::{
+    evidence::RunEvidence,
     measurement::{Missing, Source},
     signal::{Part, Signal},
 };
@@ -20,9 +21,14 @@ pub struct Growth {
 /// Growth of `part` of `signal`, over all runs of the side that expose it. Deltas first, then the sum: replicas count
 /// from different starts.
 pub fn growth(side: &Side<'_>, signal: Signal, part: Part) -> Result<Growth, Missing> {
+    growth_in(&side.evidence.runs, signal, part)
+}
+
+/// Growth of `part` of `signal` over `runs`: missing as a whole where one of their series cannot be told.
+pub(crate) fn growth_in(runs: &[RunEvidence], signal: Signal, part: Part) -> Result<Growth, Missing> {
     let (mut value, mut resets, mut from) = (0.0, 0, Vec::new());
     let mut problem = None;
-    for run in &side.evidence.runs {
+    for run in runs {
         for series in run.series(signal, part) {
             match series.delta(run.info.window) {
                 Ok(delta) => {

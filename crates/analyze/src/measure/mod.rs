@@ -1,6 +1,6 @@
 //! Measurements: one file each, taken once a side whoever asks.
 
-mod counters;
+pub(crate) mod counters;
 pub mod final_pages;
 pub mod kv_pool;
 pub mod latency_means;
