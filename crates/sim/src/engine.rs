@@ -27,6 +27,11 @@ pub struct Output {
     pub cached_tokens: u32,
     /// Why it is the last one, if it is.
     pub finish: Option<FinishReason>,
+    /// When its event leaves the server, nanoseconds: the step's end, or later where the frontend lags behind.
+    pub at_ns: i64,
+    /// Whether an event ends with this token; else the next token of the same request, in the same result, is part of
+    /// the same event.
+    pub ends_event: bool,
 }
 
 /// A request that ended.
@@ -144,6 +149,19 @@ impl Engine {
         })
     }
 
+    /// Changes its parameters from the next step on, as a fault that sets in would.
+    ///
+    /// # Errors
+    /// A configuration that no engine could start with, or that a running one cannot take on.
+    pub fn reconfigure(&mut self, now_ns: i64, config: &EngineConfig) -> Result<(), ConfigError> {
+        self.config.can_become(config)?;
+        self.step_time = config.timing.prepare();
+        self.noise.set(config.noise);
+        let _ = now_ns;
+        self.config.clone_from(config);
+        Ok(())
+    }
+
     /// What it is.
     pub fn config(&self) -> &EngineConfig {
         &self.config
@@ -205,6 +223,7 @@ impl Engine {
             max_tokens,
             ends_at,
             language_key: key,
+            features: request.features,
             blocks: Vec::new(),
             hashes: Vec::new(),
             cached_blocks: 0,
@@ -366,7 +385,7 @@ impl Engine {
             None
         };
         let (tag, cached_tokens) = (request.tag, request.life.cached_tokens);
-        self.outputs.push(Output { id, tag, token, position, cached_tokens, finish });
+        self.outputs.push(Output { id, tag, token, position, cached_tokens, finish, at_ns: now_ns, ends_event: true });
         if let Some(reason) = finish {
             let (prompt_tokens, output_tokens, life) = (request.prompt_len(), request.output_len, request.life);
             let max_tokens = request.max_tokens;

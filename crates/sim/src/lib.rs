@@ -37,8 +37,11 @@ pub mod serve;
 pub mod simulate;
 pub mod timing;
 
-pub use config::{ConfigError, EngineConfig, Policy};
+pub use config::{
+    AllReduce, ClassAcceptance, ConfigError, DataParallel, Defects, Encoder, EngineConfig, Experts, Frontend, GraphMode,
+    Graphs, Host, LateRank, Offload, Parallel, Pause, PauseClock, Policy, SlowRank, Speculation, Structured,
+};
 pub use engine::{Engine, Finished, Output, Refusal, StepResult};
-pub use request::{FinishReason, Life, NewRequest, RequestId};
+pub use request::{Features, FinishReason, Images, Life, NewRequest, RequestId};
 pub use simulate::{RequestTruth, SimError, SimulateOptions, Simulated, Truth, simulate, simulate_with_truth};
 pub use timing::{Linear, Noise, Preset, Roofline, StepShape, Timing};

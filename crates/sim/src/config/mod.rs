@@ -1,6 +1,31 @@
-//! What a simulated deployment is: every rule as a named parameter.
+//! What a simulated engine is: every rule as a named parameter, every part that can misbehave as a section whose
+//! default is healthy.
+
+mod change;
+mod defects;
+mod encoder;
+mod error;
+mod frontend;
+mod graphs;
+mod host;
+mod offload;
+mod parallel;
+mod speculation;
+mod structured;
+
+pub use defects::Defects;
+pub use encoder::Encoder;
+pub use error::ConfigError;
+pub use frontend::Frontend;
+pub use graphs::{GraphMode, Graphs};
+pub use host::{Host, Pause, PauseClock};
+pub use offload::Offload;
+pub use parallel::{AllReduce, DataParallel, Experts, LateRank, Parallel, SlowRank};
+pub use speculation::{ClassAcceptance, Speculation};
+pub use structured::Structured;
 
 use crate::timing::{Noise, Timing};
+use error::within;
 use serde::{Deserialize, Serialize};
 
 /// In which order waiting requests are admitted.
@@ -10,9 +35,12 @@ pub enum Policy {
     /// First come, first served; the victim of a preemption is the request admitted last.
     #[default]
     Fcfs,
+    /// By the priority that a request states, the smallest first, then by arrival; the victim of a preemption is the
+    /// running request that is last in this order.
+    Priority,
 }
 
-/// A deployment of one engine. The defaults are those of vLLM 0.32 serving Llama 3.1 8B on one H100.
+/// One engine. The defaults are those of vLLM 0.32 serving Llama 3.1 8B on one H100.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EngineConfig {
@@ -36,6 +64,18 @@ pub struct EngineConfig {
     pub enable_chunked_prefill: bool,
     /// Most tokens of one request in a step while others are there; 0: no such limit.
     pub long_prefill_token_threshold: u32,
+    /// Whether that limit is at least each request's fair share of the budget.
+    pub long_prefill_token_threshold_adaptive: bool,
+    /// Most requests in the engine, waiting and running; more are refused. `None`: no limit.
+    pub max_num_queued_reqs: Option<u32>,
+    /// Prompt tokens of requests without a first token above which more are refused. `None`: no limit.
+    pub max_num_queued_tokens: Option<u64>,
+    /// Prompts are computed in every how manieth step only, while anybody decodes.
+    pub prefill_schedule_interval: u32,
+    /// Whether a step is scheduled before the results of the one before it are back.
+    pub async_scheduling: bool,
+    /// Whether freed blocks without reusable content are taken first; older versions put all at the queue's end.
+    pub unhashed_blocks_first: bool,
     /// Share of blocks that an admission must leave free while others run.
     pub watermark: f64,
     /// Whether a request is admitted only if all its known tokens fit, not just those of its first step.
@@ -61,6 +101,26 @@ pub struct EngineConfig {
     pub model_seed: u64,
     /// Resident memory that the metrics page states in virtual time, bytes.
     pub resident_bytes: f64,
+    /// What all time on the GPU is multiplied by: a slower board, lower clocks.
+    pub gpu_slowness: f64,
+    /// CUDA graphs.
+    pub graphs: Graphs,
+    /// The host beside the GPU.
+    pub host: Host,
+    /// Several GPUs that take each step together.
+    pub parallel: Parallel,
+    /// Speculative decoding; `None`: off.
+    pub speculation: Option<Speculation>,
+    /// Structured output.
+    pub structured: Structured,
+    /// A second tier of the KV cache; `None`: there is none.
+    pub offload: Option<Offload>,
+    /// The encoder of images; `None`: the model takes text only.
+    pub encoder: Option<Encoder>,
+    /// The processes between the network and the core.
+    pub frontend: Frontend,
+    /// Bugs.
+    pub defects: Defects,
 }
 
 impl Default for EngineConfig {
@@ -76,6 +136,12 @@ impl Default for EngineConfig {
             enable_prefix_caching: true,
             enable_chunked_prefill: true,
             long_prefill_token_threshold: 0,
+            long_prefill_token_threshold_adaptive: false,
+            max_num_queued_reqs: None,
+            max_num_queued_tokens: None,
+            prefill_schedule_interval: 1,
+            async_scheduling: false,
+            unhashed_blocks_first: true,
             watermark: 0.0,
             scheduler_reserve_full_isl: true,
             policy: Policy::Fcfs,
@@ -88,50 +154,18 @@ impl Default for EngineConfig {
             mean_output_tokens: 200.0,
             model_seed: 0,
             resident_bytes: 1e9,
+            gpu_slowness: 1.0,
+            graphs: Graphs::default(),
+            host: Host::default(),
+            parallel: Parallel::default(),
+            speculation: None,
+            structured: Structured::default(),
+            offload: None,
+            encoder: None,
+            frontend: Frontend::default(),
+            defects: Defects::default(),
         }
     }
-}
-
-/// A configuration that an engine would refuse at its start.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// A parameter outside its range.
-    #[error("{name} is {value}, but must be {expected}")]
-    OutOfRange {
-        /// The parameter.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// What it may be.
-        expected: &'static str,
-    },
-    /// One sequence of the greatest length does not fit: it could block the queue for good.
-    #[error(
-        "one sequence of max_model_len = {max_model_len} needs {needed} KV blocks of {block_size} tokens, but only \
-         {usable} are usable: raise num_gpu_blocks or lower max_model_len"
-    )]
-    PoolTooSmall {
-        /// Longest sequence, tokens.
-        max_model_len: u32,
-        /// Blocks it needs.
-        needed: u32,
-        /// Tokens a block.
-        block_size: u32,
-        /// Blocks there are.
-        usable: u32,
-    },
-    /// Without chunked prefill the longest prompt must fit into one step.
-    #[error(
-        "max_num_batched_tokens = {budget} is less than max_model_len = {max_model_len}: raise it, or set \
-         enable_chunked_prefill"
-    )]
-    BudgetTooSmall {
-        /// Token budget of a step.
-        budget: u32,
-        /// Longest sequence, tokens.
-        max_model_len: u32,
-    },
 }
 
 impl EngineConfig {
@@ -146,11 +180,10 @@ impl EngineConfig {
             ("max_num_seqs", self.max_num_seqs, 1, 1 << 20, "1 to 1048576"),
             ("max_num_batched_tokens", self.max_num_batched_tokens, 1, 1 << 24, "1 to 16777216"),
             ("max_model_len", self.max_model_len, 2, 1 << 24, "2 to 16777216"),
+            ("prefill_schedule_interval", self.prefill_schedule_interval, 1, 1 << 20, "1 to 1048576"),
         ];
         for (name, value, least, most, expected) in whole {
-            if value < least || value > most {
-                return Err(ConfigError::OutOfRange { name, value: value.to_string(), expected });
-            }
+            within(name, value, least, most, expected)?;
         }
         let real = [
             ("watermark", self.watermark, 0.0, 0.9, "0 to 0.9"),
@@ -161,13 +194,13 @@ impl EngineConfig {
             ("noise.step_sd", self.noise.step_sd, 0.0, 2.0, "0 to 2"),
             ("mean_output_tokens", self.mean_output_tokens, 1.0, 1e6, "1 to 1000000"),
             ("resident_bytes", self.resident_bytes, 0.0, 1e15, "0 to 1e15"),
+            ("gpu_slowness", self.gpu_slowness, 1e-3, 1e4, "0.001 to 10000"),
         ];
         for (name, value, least, most, expected) in real {
-            if !(least..=most).contains(&value) {
-                return Err(ConfigError::OutOfRange { name, value: value.to_string(), expected });
-            }
+            within(name, value, least, most, expected)?;
         }
         self.timing.validate()?;
+        self.sections()?;
         let (usable, needed) = (self.num_gpu_blocks - 1, self.max_model_len.div_ceil(self.block_size));
         if needed > usable {
             let (max_model_len, block_size) = (self.max_model_len, self.block_size);
@@ -178,6 +211,18 @@ impl EngineConfig {
             return Err(ConfigError::BudgetTooSmall { budget, max_model_len });
         }
         Ok(())
+    }
+
+    fn sections(&self) -> Result<(), ConfigError> {
+        self.graphs.validate()?;
+        self.host.validate()?;
+        self.parallel.validate()?;
+        self.speculation.as_ref().map_or(Ok(()), Speculation::validate)?;
+        self.structured.validate()?;
+        self.offload.as_ref().map_or(Ok(()), Offload::validate)?;
+        self.encoder.as_ref().map_or(Ok(()), Encoder::validate)?;
+        self.frontend.validate()?;
+        self.defects.validate()
     }
 
     /// Tokens that the KV cache holds.

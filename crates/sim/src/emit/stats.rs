@@ -137,6 +137,7 @@ impl Stats {
         match ended.reason {
             FinishReason::Stop => self.finished_stop += 1,
             FinishReason::Length => self.finished_length += 1,
+            FinishReason::Error => {}
         }
         let (Some(scheduled), Some(first), Some(last)) = (life.scheduled_ns, life.first_token_ns, life.last_token_ns)
         else {

@@ -12,7 +12,7 @@ use super::{
     core::Shared,
     stream::{SlowClient, Stream},
 };
-use crate::{Engine, NewRequest};
+use crate::{Engine, Features, NewRequest};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
 use hyper::{
@@ -154,6 +154,7 @@ async fn submit(shared: &Shared, request: Request<Incoming>, endpoint: Endpoint)
         max_tokens: ask.max_tokens,
         min_tokens: ask.min_tokens,
         ignore_eos: ask.ignore_eos,
+        features: Features::default(),
     };
     let stream = shared.submit(new, render).map_err(|refusal| ApiError::bad(refusal.to_string(), None))?;
     Ok((ask.stream, stream))

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     config::EngineConfig,
     engine::{Engine, StepResult},
-    request::{FinishReason, NewRequest, RequestId},
+    request::{Features, FinishReason, NewRequest, RequestId},
 };
 use firstcheck_model::{
     event::Event,
@@ -115,7 +115,14 @@ impl<'a> Drive<'a> {
         request.requested_tokens = max_tokens;
         request.session = item.session;
         let ignore_eos = item.output_tokens.is_some();
-        let new = NewRequest { tag: u64::from(row), prompt: prompt.into(), max_tokens, min_tokens: 0, ignore_eos };
+        let new = NewRequest {
+            tag: u64::from(row),
+            prompt: prompt.into(),
+            max_tokens,
+            min_tokens: 0,
+            ignore_eos,
+            features: Features::default(),
+        };
         match self.engine.submit(now_ns, new) {
             Ok(id) => {
                 self.in_engine[row as usize] = Some(id);
@@ -153,13 +160,16 @@ impl<'a> Drive<'a> {
             let row = ended.tag as usize;
             self.in_engine[row] = None;
             let request = &mut self.requests[row];
-            request.fate = Fate::Completed;
+            let failed = ended.reason == FinishReason::Error;
+            request.fate = if failed { Fate::Failed } else { Fate::Completed };
+            request.error = failed.then(|| "the engine failed".into());
             request.done = now;
             request.cached_tokens = Some(ended.life.cached_tokens);
-            request.finish = Some(match ended.reason {
-                FinishReason::Stop => Finish::Stop,
-                FinishReason::Length => Finish::Length,
-            });
+            request.finish = match ended.reason {
+                FinishReason::Stop => Some(Finish::Stop),
+                FinishReason::Length => Some(Finish::Length),
+                FinishReason::Error => None,
+            };
             self.truth.recomputed_tokens += ended.life.recomputed_tokens;
             self.truth.requests[row] = Some(RequestTruth {
                 prompt_tokens: ended.prompt_tokens,

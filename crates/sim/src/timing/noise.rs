@@ -31,22 +31,29 @@ impl Noise {
 #[derive(Debug, Clone)]
 pub(crate) struct NoiseSource {
     rng: ChaCha8Rng,
-    run: f64,
-    step_sd: f64,
+    /// The run's draw, in standard deviations.
+    draw: f64,
+    noise: Noise,
 }
 
 impl NoiseSource {
     pub(crate) fn new(noise: Noise, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let draw: f64 = StandardNormal.sample(&mut rng);
-        Self { rng, run: noise.run_sd * draw, step_sd: noise.step_sd }
+        Self { rng, draw, noise }
+    }
+
+    /// Goes on with another spread; what was drawn for the run stays drawn.
+    pub(crate) fn set(&mut self, noise: Noise) {
+        self.noise = noise;
     }
 
     pub(crate) fn factor(&mut self) -> f64 {
-        if self.step_sd == 0.0 {
-            return self.run.exp();
+        let run = self.noise.run_sd * self.draw;
+        if self.noise.step_sd == 0.0 {
+            return run.exp();
         }
         let draw: f64 = StandardNormal.sample(&mut self.rng);
-        (self.run + self.step_sd * draw).exp()
+        (run + self.noise.step_sd * draw).exp()
     }
 }

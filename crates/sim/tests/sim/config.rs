@@ -48,7 +48,7 @@ fn a_configuration_reads_back_and_rejects_unknown_fields() {
 fn requests_that_could_never_be_answered_are_refused_at_the_door() {
     let mut engine = Engine::new(small(), 0).unwrap();
     let mut refuse = |prompt: usize, max_tokens, min_tokens| {
-        let request = NewRequest { tag: 0, prompt: vec![1; prompt].into(), max_tokens, min_tokens, ignore_eos: true };
+        let request = NewRequest { max_tokens, min_tokens, ..NewRequest::forced(0, vec![1; prompt], 1) };
         engine.submit(0, request).unwrap_err()
     };
     assert_eq!(refuse(0, Some(1), 0), Refusal::EmptyPrompt);

@@ -1,7 +1,7 @@
 //! Budget, chunks, seats and the order of admission.
 
 use crate::play::{Play, prompt, small};
-use firstcheck_sim::EngineConfig;
+use firstcheck_sim::{EngineConfig, NewRequest};
 
 #[test]
 fn a_lone_request_takes_one_step_a_token() {
@@ -134,13 +134,7 @@ fn the_answer_ends_by_itself_unless_told_otherwise() {
     let lengths: Vec<u32> = (0..40)
         .map(|seed| {
             let mut play = Play::new(config.clone());
-            let request = firstcheck_sim::NewRequest {
-                tag: 0,
-                prompt: prompt(seed, 8).into(),
-                max_tokens: Some(50),
-                min_tokens: 3,
-                ignore_eos: false,
-            };
+            let request = NewRequest { min_tokens: 3, ignore_eos: false, ..NewRequest::forced(0, prompt(seed, 8), 50) };
             play.engine.submit(0, request).unwrap();
             play.run();
             play.ended(0).output_tokens

@@ -148,6 +148,7 @@ fn finish_name(reason: FinishReason) -> &'static str {
     match reason {
         FinishReason::Stop => "stop",
         FinishReason::Length => "length",
+        FinishReason::Error => "error",
     }
 }
 

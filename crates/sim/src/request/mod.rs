@@ -1,5 +1,9 @@
 //! A request inside the engine.
 
+mod features;
+
+pub use features::{Features, Images};
+
 use crate::{
     kv_cache::{hash::BlockHash, pool::BlockId},
     language::Language,
@@ -19,12 +23,21 @@ pub struct NewRequest {
     pub min_tokens: u32,
     /// Whether the answer never ends of itself.
     pub ignore_eos: bool,
+    /// What it asks for besides tokens.
+    pub features: Features,
 }
 
 impl NewRequest {
     /// A request whose answer has exactly `output_tokens` tokens.
     pub fn forced(tag: u64, prompt: impl Into<Arc<[u32]>>, output_tokens: u32) -> Self {
-        Self { tag, prompt: prompt.into(), max_tokens: Some(output_tokens), min_tokens: 0, ignore_eos: true }
+        Self {
+            tag,
+            prompt: prompt.into(),
+            max_tokens: Some(output_tokens),
+            min_tokens: 0,
+            ignore_eos: true,
+            features: Features::default(),
+        }
     }
 }
 
@@ -57,6 +70,8 @@ pub enum FinishReason {
     Stop,
     /// `max_tokens` or `max_model_len` was reached.
     Length,
+    /// The engine failed.
+    Error,
 }
 
 /// What is known of a request in the engine. Times are nanoseconds on the engine's clock.
@@ -73,6 +88,7 @@ pub struct RequestState {
     /// Output length after which the model ends its answer; `u32::MAX`: never.
     pub(crate) ends_at: u32,
     pub(crate) language_key: u64,
+    pub(crate) features: Features,
     pub(crate) blocks: Vec<BlockId>,
     pub(crate) hashes: Vec<BlockHash>,
     pub(crate) cached_blocks: u32,
