@@ -12,6 +12,8 @@ pub mod fingerprint;
 mod folder;
 pub mod gather;
 pub mod guarded;
+pub mod hang;
+pub mod host;
 mod json;
 pub mod limits;
 mod numbered;

@@ -9,6 +9,8 @@ pub mod evidence;
 pub mod exit_code;
 pub mod finding;
 pub mod fingerprint;
+pub mod gpu;
+pub mod hang;
 pub mod hardware;
 pub mod measurement;
 pub mod metric;

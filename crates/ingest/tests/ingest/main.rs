@@ -6,6 +6,8 @@ mod endpoints;
 mod fixture;
 mod folders;
 mod foreign;
+mod hang;
+mod host;
 mod hostile;
 mod pages;
 mod real;
