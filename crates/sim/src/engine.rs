@@ -3,11 +3,12 @@
 
 use crate::{
     config::{ConfigError, EngineConfig},
+    core::{Bench, Core},
     emit::stats::{Ended, Gauges, Stats},
     kv_cache::KvCache,
     language::Language,
     request::{FinishReason, Life, NewRequest, RequestId, RequestState, Slots, Status},
-    scheduler::{Decisions, Scheduled, Scheduler, Workbench},
+    scheduler::{Decisions, Scheduled},
     timing::{NoiseSource, StepTime},
 };
 use std::collections::VecDeque;
@@ -109,8 +110,7 @@ pub struct Engine {
     config: EngineConfig,
     language: Language,
     slots: Slots,
-    kv: KvCache,
-    scheduler: Scheduler,
+    core: Core,
     /// Handed in, with the time from which the core can take each in; in order of that time.
     incoming: VecDeque<(i64, u32)>,
     step_time: StepTime,
@@ -128,7 +128,6 @@ impl Engine {
     /// A configuration with which no engine would start.
     pub fn new(config: EngineConfig, seed: u64) -> Result<Self, ConfigError> {
         config.validate()?;
-        let (blocks, size, len) = (config.num_gpu_blocks, config.block_size, config.max_model_len);
         Ok(Self {
             language: Language::new(
                 config.model_seed,
@@ -136,13 +135,12 @@ impl Engine {
                 config.mean_output_tokens,
             ),
             slots: Slots::default(),
-            kv: KvCache::new(blocks, size, len, config.enable_prefix_caching),
-            scheduler: Scheduler::default(),
+            core: Core::new(&config),
             incoming: VecDeque::new(),
             step_time: config.timing.prepare(),
             noise: NoiseSource::new(config.noise, seed),
             in_flight: None,
-            stats: Stats::new(len),
+            stats: Stats::new(config.max_model_len),
             outputs: Vec::new(),
             finished: Vec::new(),
             config,
@@ -172,24 +170,26 @@ impl Engine {
         &self.stats
     }
 
-    /// Its KV cache, for inspection.
-    pub fn kv(&self) -> &KvCache {
-        &self.kv
+    /// Its paged KV cache, for inspection; `None` for an engine that keeps its KV otherwise.
+    pub fn kv(&self) -> Option<&KvCache> {
+        match &self.core {
+            Core::Vllm { kv, .. } => Some(kv),
+        }
     }
 
     /// The running batch, in order of last admission.
     pub fn running(&self) -> impl ExactSizeIterator<Item = RequestId> + '_ {
-        self.scheduler.running.iter().map(|slot| self.slots.id_of(*slot))
+        self.core.running().iter().map(|slot| self.slots.id_of(*slot))
     }
 
     /// The waiting queue from its head.
     pub fn waiting(&self) -> impl ExactSizeIterator<Item = RequestId> + '_ {
-        self.scheduler.waiting.iter().map(|slot| self.slots.id_of(*slot))
+        self.core.waiting().map(|slot| self.slots.id_of(slot))
     }
 
     /// The batch of the step in hand, or of the last one: who computes how many tokens.
     pub fn batch(&self) -> impl ExactSizeIterator<Item = (RequestId, u32)> + '_ {
-        self.scheduler.batch.iter().map(|Scheduled { slot, tokens }| (self.slots.id_of(*slot), *tokens))
+        self.core.batch().iter().map(|Scheduled { id, tokens, .. }| (*id, *tokens))
     }
 
     /// Blocks that a request holds; `None` once it is gone.
@@ -261,17 +261,15 @@ impl Engine {
     pub fn abort(&mut self, id: RequestId) -> bool {
         let Some(slot) = self.slots.slot_of(id) else { return false };
         let status = self.slots[slot].status;
-        let busy = self.in_flight.is_some() && self.scheduler.batch.iter().any(|scheduled| scheduled.slot == slot);
-        if busy {
+        if self.core.computes(id, self.in_flight.is_some()) {
             self.slots[slot].aborted = true;
             return true;
         }
-        self.scheduler.forget(slot, status);
         if status == Status::Incoming {
             self.incoming.retain(|(_, held)| *held != slot);
         }
-        self.kv.free(&mut self.slots[slot]);
-        self.slots.remove(slot);
+        self.leave(slot);
+        self.core.swept(&self.slots);
         true
     }
 
@@ -282,10 +280,7 @@ impl Engine {
 
     /// Whether it has nothing to do until a request arrives.
     pub fn is_idle(&self) -> bool {
-        self.in_flight.is_none()
-            && self.scheduler.running.is_empty()
-            && self.scheduler.waiting.is_empty()
-            && self.incoming.is_empty()
+        self.in_flight.is_none() && self.core.is_empty() && self.incoming.is_empty()
     }
 
     /// Begins a step at `now_ns` and says when it ends; `None` when there is nothing to compute, or a step is in hand.
@@ -294,22 +289,13 @@ impl Engine {
             return None;
         }
         self.take_in(now_ns);
-        if self.scheduler.running.is_empty() && self.scheduler.waiting.is_empty() {
-            return None;
-        }
-        let mut bench = Workbench {
-            config: &self.config,
-            language: &self.language,
-            slots: &mut self.slots,
-            kv: &mut self.kv,
-            now_ns,
-        };
-        let decisions = self.scheduler.schedule(&mut bench);
-        if self.scheduler.batch.is_empty() {
+        let mut bench = Bench { config: &self.config, language: &self.language, slots: &mut self.slots, now_ns };
+        let decisions = self.core.schedule(&mut bench);
+        if self.core.batch().is_empty() {
             self.stats.decided(decisions);
             return None;
         }
-        let seconds = (self.step_time.seconds(&self.scheduler.shape) + self.config.host_seconds) * self.noise.factor();
+        let seconds = (self.step_time.seconds(self.core.shape()) + self.config.host_seconds) * self.noise.factor();
         let length_ns = ((seconds * 1e9).round() as i64).max(1);
         self.in_flight = Some((now_ns, decisions));
         Some(now_ns.saturating_add(length_ns))
@@ -324,7 +310,7 @@ impl Engine {
             let request = &mut self.slots[slot];
             request.status = Status::Waiting;
             request.life.queued_ns = now_ns;
-            self.scheduler.waiting.push_back(slot);
+            self.core.enqueue(slot);
         }
     }
 
@@ -337,18 +323,27 @@ impl Engine {
             self.stats.busy_ns += now_ns - began_ns;
             self.stats.decided(decisions);
             let (mut reported, mut left) = (0, false);
-            for place in 0..self.scheduler.batch.len() {
-                let slot = self.scheduler.batch[place].slot;
+            for place in 0..self.core.batch().len() {
+                let Scheduled { id, samples, .. } = self.core.batch()[place];
+                // A request may have ended, or lost its place, since the step was decided.
+                let Some(slot) = self.slots.slot_of(id) else { continue };
                 if self.slots[slot].aborted {
                     left = true;
                     self.leave(slot);
-                } else if self.slots[slot].num_computed >= self.slots[slot].num_tokens() {
-                    reported += self.emit(slot, now_ns);
-                    left |= self.outputs.last().is_some_and(|output| output.finish.is_some());
+                } else if self.slots[slot].status == Status::Running {
+                    if samples {
+                        reported += self.emit(slot, now_ns);
+                    }
+                    let ended = self.slots.slot_of(id).is_none();
+                    left |= ended;
+                    if !ended {
+                        let (config, language, slots) = (&self.config, &self.language, &mut self.slots);
+                        self.core.computed(&mut Bench { config, language, slots, now_ns }, place);
+                    }
                 }
             }
             if left {
-                self.scheduler.running.retain(|slot| self.slots[*slot].status == Status::Running);
+                self.core.swept(&self.slots);
             }
             if !self.outputs.is_empty() {
                 self.stats.generation_tokens += self.outputs.len() as u64;
@@ -397,13 +392,13 @@ impl Engine {
     }
 
     fn leave(&mut self, slot: u32) {
-        self.kv.free(&mut self.slots[slot]);
+        self.core.release(&self.language, &mut self.slots, slot);
         self.slots.remove(slot);
     }
 
     fn publish(&mut self) {
-        let kv_usage = self.kv.pool().usage();
-        let (running, waiting) = (self.scheduler.running.len(), self.scheduler.waiting.len());
+        let kv_usage = self.core.kv_usage();
+        let (running, waiting) = (self.core.running().len(), self.core.waiting().len());
         self.stats.gauges = Gauges { running, waiting, kv_usage };
         self.stats.peak_kv_usage = self.stats.peak_kv_usage.max(kv_usage);
     }

@@ -26,10 +26,12 @@
 
 pub mod clock;
 pub mod config;
+mod core;
 pub mod emit;
 pub mod engine;
 pub mod kv_cache;
 pub mod language;
+pub mod radix_cache;
 pub mod request;
 mod scheduler;
 #[cfg(feature = "serve")]
@@ -38,8 +40,9 @@ pub mod simulate;
 pub mod timing;
 
 pub use config::{
-    AllReduce, ClassAcceptance, ConfigError, DataParallel, Defects, Encoder, EngineConfig, Experts, Frontend, GraphMode,
-    Graphs, Host, LateRank, Offload, Parallel, Pause, PauseClock, Policy, SlowRank, Speculation, Structured,
+    AllReduce, ClassAcceptance, ConfigError, DataParallel, Defects, Encoder, EngineConfig, EngineKind, Experts, Frontend,
+    GraphMode, Graphs, Host, LateRank, Offload, Parallel, Pause, PauseClock, Policy, SchedulePolicy, Sglang, SlowRank,
+    Speculation, Structured,
 };
 pub use engine::{Engine, Finished, Output, Refusal, StepResult};
 pub use request::{Features, FinishReason, Images, Life, NewRequest, RequestId};

@@ -12,6 +12,7 @@ impl EngineConfig {
         let fixed = [
             ("model_name", self.model_name.clone(), after.model_name.clone()),
             ("version", self.version.clone(), after.version.clone()),
+            ("engine", format!("{:?}", self.engine), format!("{:?}", after.engine)),
             ("num_gpu_blocks", self.num_gpu_blocks.to_string(), after.num_gpu_blocks.to_string()),
             ("block_size", self.block_size.to_string(), after.block_size.to_string()),
             ("max_model_len", self.max_model_len.to_string(), after.max_model_len.to_string()),
@@ -22,7 +23,7 @@ impl EngineConfig {
             ("offload", is_on(&self.offload), is_on(&after.offload)),
             ("encoder", is_on(&self.encoder), is_on(&after.encoder)),
         ];
-        match fixed.into_iter().find(|(_, before, after)| before != after) {
+        match fixed.into_iter().chain(self.sglang.fixed(&after.sglang)).find(|(_, before, after)| before != after) {
             Some((name, before, after)) => Err(ConfigError::Fixed { name, before, after }),
             None => Ok(()),
         }

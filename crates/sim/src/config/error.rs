@@ -29,6 +29,19 @@ pub enum ConfigError {
         /// Blocks there are.
         usable: u32,
     },
+    /// One sequence of the greatest length does not fit into SGLang's pool: it would wait for good.
+    #[error(
+        "one sequence of max_model_len = {max_model_len} and a page of {page} do not fit into \
+         sglang.max_total_num_tokens = {capacity}: raise it or lower max_model_len"
+    )]
+    TokenPoolTooSmall {
+        /// Longest sequence, tokens.
+        max_model_len: u32,
+        /// Tokens a page.
+        page: u32,
+        /// Capacity, tokens.
+        capacity: u32,
+    },
     /// Without chunked prefill the longest prompt must fit into one step.
     #[error(
         "max_num_batched_tokens = {budget} is less than max_model_len = {max_model_len}: raise it, or set \

@@ -10,6 +10,7 @@ mod graphs;
 mod host;
 mod offload;
 mod parallel;
+mod sglang;
 mod speculation;
 mod structured;
 
@@ -21,12 +22,24 @@ pub use graphs::{GraphMode, Graphs};
 pub use host::{Host, Pause, PauseClock};
 pub use offload::Offload;
 pub use parallel::{AllReduce, DataParallel, Experts, LateRank, Parallel, SlowRank};
+pub use sglang::{SchedulePolicy, Sglang};
 pub use speculation::{ClassAcceptance, Speculation};
 pub use structured::Structured;
 
 use crate::timing::{Noise, Timing};
 use error::within;
 use serde::{Deserialize, Serialize};
+
+/// Which engine a deployment runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EngineKind {
+    /// vLLM V1: its rules are the flat fields of [`EngineConfig`].
+    #[default]
+    Vllm,
+    /// SGLang: its rules are [`EngineConfig::sglang`]; the flat fields of vLLM's scheduler and KV blocks do not count.
+    Sglang,
+}
 
 /// In which order waiting requests are admitted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +57,10 @@ pub enum Policy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EngineConfig {
+    /// Which engine.
+    pub engine: EngineKind,
+    /// Scheduler and cache of SGLang, where it is the engine.
+    pub sglang: Sglang,
     /// Name under which the model is served.
     pub model_name: String,
     /// Version that the server states.
@@ -126,6 +143,8 @@ pub struct EngineConfig {
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
+            engine: EngineKind::Vllm,
+            sglang: Sglang::default(),
             model_name: "llama-3.1-8b".into(),
             version: "0.32.0".into(),
             num_gpu_blocks: 27_000,
@@ -169,6 +188,11 @@ impl Default for EngineConfig {
 }
 
 impl EngineConfig {
+    /// The defaults of SGLang 0.5.23 serving Llama 3.1 8B on one H100.
+    pub fn sglang() -> Self {
+        Self { engine: EngineKind::Sglang, version: "0.5.23".into(), ..Self::default() }
+    }
+
     /// Whether an engine can start with it.
     ///
     /// # Errors
@@ -201,6 +225,13 @@ impl EngineConfig {
         }
         self.timing.validate()?;
         self.sections()?;
+        match self.engine {
+            EngineKind::Vllm => self.validate_vllm(),
+            EngineKind::Sglang => self.sglang.validate(self.max_model_len),
+        }
+    }
+
+    fn validate_vllm(&self) -> Result<(), ConfigError> {
         let (usable, needed) = (self.num_gpu_blocks - 1, self.max_model_len.div_ceil(self.block_size));
         if needed > usable {
             let (max_model_len, block_size) = (self.max_model_len, self.block_size);
@@ -227,7 +258,10 @@ impl EngineConfig {
 
     /// Tokens that the KV cache holds.
     pub fn kv_tokens(&self) -> u64 {
-        u64::from(self.num_gpu_blocks.saturating_sub(1)) * u64::from(self.block_size)
+        match self.engine {
+            EngineKind::Vllm => u64::from(self.num_gpu_blocks.saturating_sub(1)) * u64::from(self.block_size),
+            EngineKind::Sglang => u64::from(self.sglang.kv_tokens()),
+        }
     }
 
     /// Blocks that an admission must leave free while others run.

@@ -28,10 +28,10 @@ impl Scheduler {
             }
             self.waiting.pop_front();
             self.running.push(slot);
-            self.batch.push(Scheduled { slot, tokens });
+            settle(request, hit, bench.now_ns, decisions);
+            self.batch.push(Scheduled { id: bench.slots.id_of(slot), tokens, samples: false });
             *budget -= tokens;
             decisions.admitted += 1;
-            settle(request, hit, bench.now_ns, decisions);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     config::EngineConfig,
     kv_cache::{Ask, KvCache, pool::BlockId},
     language::Language,
-    request::{Slots, Status},
+    request::{RequestId, Slots},
     timing::StepShape,
 };
 use std::collections::VecDeque;
@@ -18,9 +18,12 @@ use std::collections::VecDeque;
 /// A request's share of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheduled {
-    pub(crate) slot: u32,
+    /// Whose.
+    pub id: RequestId,
     /// Tokens it computes in this step.
     pub tokens: u32,
+    /// Whether that completes what is known of the request, so that the step gives it a token.
+    pub samples: bool,
 }
 
 /// What a step of the scheduler decided besides its batch.
@@ -68,11 +71,12 @@ impl Scheduler {
         if decisions.preempted == 0 {
             self.admit(bench, &mut budget, &mut decisions);
         }
-        for Scheduled { slot, tokens } in &self.batch {
-            let request = &mut bench.slots[*slot];
+        for Scheduled { id, tokens, samples } in &mut self.batch {
+            let request = &mut bench.slots[id.slot];
             let prior = request.num_computed;
-            request.num_computed += tokens;
-            self.shape.add(prior, *tokens, request.num_computed >= request.num_tokens());
+            request.num_computed += *tokens;
+            *samples = request.num_computed >= request.num_tokens();
+            self.shape.add(prior, *tokens, *samples);
         }
         decisions
     }
@@ -98,7 +102,7 @@ impl Scheduler {
                     break 'requests;
                 }
             }
-            self.batch.push(Scheduled { slot, tokens });
+            self.batch.push(Scheduled { id: bench.slots.id_of(slot), tokens, samples: false });
             *budget -= tokens;
             index += 1;
         }
@@ -111,15 +115,6 @@ impl Scheduler {
             0 => u32::MAX,
             _ if alone => u32::MAX,
             cap => cap,
-        }
-    }
-
-    /// Takes a request out of whichever queue holds it.
-    pub(crate) fn forget(&mut self, slot: u32, status: Status) {
-        match status {
-            Status::Running => self.running.retain(|held| *held != slot),
-            Status::Waiting | Status::Preempted => self.waiting.retain(|held| *held != slot),
-            Status::Incoming | Status::Gone => {}
         }
     }
 }

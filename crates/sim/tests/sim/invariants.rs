@@ -100,7 +100,7 @@ impl Watched {
 
     /// What holds of the blocks at any time.
     fn blocks(&self) -> Result<(), TestCaseError> {
-        let (pool, index) = (self.engine.kv().pool(), self.engine.kv().index());
+        let (pool, index) = (self.engine.kv().unwrap().pool(), self.engine.kv().unwrap().index());
         let free: HashSet<u32> = pool.free_queue().collect();
         prop_assert_eq!(free.len(), pool.free() as usize, "no block twice in the free queue");
         let mut held: HashMap<u32, u32> = HashMap::new();
@@ -171,7 +171,7 @@ proptest! {
                 prop_assert_eq!(watched.tokens.get(&tag), Some(&output));
             }
         }
-        prop_assert_eq!(watched.engine.kv().pool().free(), watched.engine.kv().pool().usable());
+        prop_assert_eq!(watched.engine.kv().unwrap().pool().free(), watched.engine.kv().unwrap().pool().usable());
     }
 
     #[test]

@@ -86,5 +86,5 @@ fn cached_blocks_count_as_free() {
     play.submit(1, prompt(1, 40), 1);
     play.run();
     assert_eq!(play.engine.stats().gauges.kv_usage, 0.0);
-    assert_eq!(play.engine.kv().index().len(), 10);
+    assert_eq!(play.engine.kv().unwrap().index().len(), 10);
 }

@@ -12,7 +12,7 @@ fn a_lone_request_takes_one_step_a_token() {
     // 10 ms + 20 tokens, then twice 10 ms + 1 token.
     assert_eq!(life.first_token_ns, Some(30_000_000));
     assert_eq!(life.last_token_ns, Some(52_000_000));
-    assert_eq!(play.engine.kv().pool().free(), 64);
+    assert_eq!(play.engine.kv().unwrap().pool().free(), 64);
 }
 
 #[test]
@@ -153,10 +153,10 @@ fn an_aborted_request_frees_its_blocks_also_in_the_middle_of_a_step() {
     let incoming = play.submit(2, prompt(2, 4), 1);
     assert!(play.engine.abort(running));
     assert!(play.engine.abort(incoming));
-    assert_eq!(play.engine.kv().pool().free(), 54, "the step in hand still writes to its blocks");
+    assert_eq!(play.engine.kv().unwrap().pool().free(), 54, "the step in hand still writes to its blocks");
     let outputs = play.engine.finish_step(end).outputs.len();
     assert_eq!(outputs, 0);
-    assert_eq!(play.engine.kv().pool().free(), 64);
+    assert_eq!(play.engine.kv().unwrap().pool().free(), 64);
     assert!(play.engine.is_idle());
     assert!(!play.engine.abort(running), "it is gone");
 }
