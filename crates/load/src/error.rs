@@ -1,6 +1,6 @@
 //! Why a run cannot be made. What befalls single requests is recorded with them and is no error of the run.
 
-use crate::{protocol::request::HeaderError, schedule::plan::PlanError, wire::connection::ConnectionError};
+use crate::{protocol::request::HeaderError, schedule::plan::PlanError, wire::peer::ConnectionError};
 
 /// Why a run cannot be made.
 #[derive(Debug, thiserror::Error)]

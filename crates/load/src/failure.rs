@@ -2,7 +2,7 @@
 
 use crate::{
     protocol::answer::AnswerError,
-    wire::{connection::ConnectionError, error::WireError},
+    wire::{error::WireError, peer::ConnectionError},
 };
 use firstcheck_model::request::Fate;
 use std::{borrow::Cow, time::Duration};

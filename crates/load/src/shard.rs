@@ -1,26 +1,26 @@
-//! One event loop with everything that its tasks share. A shard is one thread, so nothing in it is locked.
+//! One event loop with everything that it works on. A shard is one thread, so nothing in it is locked.
 
 use crate::{
     clock::RunClock,
+    exchange::{Patience, Slots},
     failure::Failure,
     options::Options,
     progress::Counters,
     protocol::request::Renderer,
     record::columns::Columns,
-    schedule::{alarm::Alarm, plan::Plan},
+    schedule::{agenda::Agenda, offer::Offering, plan::Plan},
     secrets::Secrets,
     stop::Stop,
     watch_self::Watch,
-    wire::connection::{Connection, ConnectionError, Peer},
+    wire::peer::Peer,
 };
 use firstcheck_model::request::Fate;
 use firstcheck_workload::trace::Trace;
+use mio::{Poll, Token};
 use std::{
-    cell::{Cell, RefCell},
     collections::BTreeMap,
     sync::{Arc, atomic::AtomicUsize, atomic::Ordering},
 };
-use tokio::sync::{Notify, Semaphore};
 
 /// Room for one read, in bytes.
 pub(crate) const BUFFER: usize = 64 << 10;
@@ -45,32 +45,36 @@ pub(crate) struct Shard {
     pub common: Arc<Common>,
     pub number: usize,
     pub clock: RunClock,
-    pub alarm: Alarm,
-    pub permits: Semaphore,
-    pub buffer: RefCell<Box<[u8]>>,
-    pub columns: RefCell<Columns>,
-    pub idle: RefCell<Vec<Connection>>,
-    pub watch: RefCell<Watch>,
-    pub failures: RefCell<BTreeMap<String, u64>>,
+    pub poll: Poll,
+    pub agenda: Agenda,
+    pub slots: Slots,
+    pub patience: Patience,
+    /// Connections that have more to be read than was read at once.
+    pub again: Vec<Token>,
+    pub buffer: Box<[u8]>,
+    pub columns: Columns,
+    pub watch: Watch,
+    pub offering: Offering,
+    pub failures: BTreeMap<String, u64>,
     /// Unix time of moment 0 by the wall clock as it goes now, nanoseconds.
-    pub wall_origin_ns: Cell<i64>,
+    pub wall_origin_ns: i64,
     pub window_start_ns: i64,
     /// Moment after which nothing is offered any more; `i64::MAX`: the trace's end decides.
     pub end_ns: i64,
-    pub offered_all: Cell<bool>,
     /// When all streams of a closed loop have started.
     pub ramp_ns: i64,
-    /// Whether a stream of the closed loop found no row left.
-    pub exhausted: Cell<bool>,
-    pub in_flight: Cell<usize>,
-    pub thinking: Cell<usize>,
-    /// Tasks that still offer or await requests, and who is told when there are none left.
-    pub live: Cell<usize>,
-    pub quiet: Notify,
-    published: Cell<Published>,
-    sent: Cell<u64>,
-    done: Cell<u64>,
-    failed: Cell<u64>,
+    pub offered_all: bool,
+    /// When rows were last handed over.
+    pub handed_over_ns: i64,
+    /// Whether the run was told to end.
+    pub stopped: bool,
+    /// Whether the time to await answers is over.
+    pub drained: bool,
+    pub in_flight: usize,
+    published: Published,
+    sent: u64,
+    done: u64,
+    failed: u64,
 }
 
 /// What the counters of the run have been told already.
@@ -83,79 +87,62 @@ struct Published {
 }
 
 impl Shard {
-    /// A shard with nothing in flight. Must be called inside its runtime.
-    pub fn new(common: Arc<Common>, number: usize, clock: RunClock, columns: Columns) -> std::io::Result<Self> {
+    /// A shard with nothing in flight, and the connections in `slots`, which `poll` announces.
+    pub fn new(
+        common: Arc<Common>,
+        number: usize,
+        clock: RunClock,
+        columns: Columns,
+        poll: Poll,
+        slots: Slots,
+    ) -> Self {
         let options = &common.options;
         let shards = options.shards.max(1);
         let share = options.limits.in_flight / shards + usize::from(number < options.limits.in_flight % shards);
         let nanoseconds = |d: std::time::Duration| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX);
         let window_start_ns = nanoseconds(options.warm_up);
         let end_ns = options.duration.map_or(i64::MAX, |d| window_start_ns.saturating_add(nanoseconds(d)));
-        Ok(Self {
+        Self {
             number,
             clock,
-            alarm: Alarm::new(clock)?,
-            permits: Semaphore::new(share.max(1)),
-            buffer: RefCell::new(vec![0; BUFFER].into_boxed_slice()),
-            columns: RefCell::new(columns),
-            idle: RefCell::default(),
-            watch: RefCell::default(),
-            failures: RefCell::default(),
-            wall_origin_ns: Cell::new(clock.origin_unix_ns()),
+            poll,
+            agenda: Agenda::default(),
+            slots,
+            patience: Patience::new(&options.limits),
+            again: Vec::new(),
+            buffer: vec![0; BUFFER].into_boxed_slice(),
+            columns,
+            watch: Watch::default(),
+            offering: Offering::new(number, share.max(1)),
+            failures: BTreeMap::new(),
+            wall_origin_ns: clock.origin_unix_ns(),
             window_start_ns,
             end_ns,
-            offered_all: Cell::new(false),
             ramp_ns: nanoseconds(options.ramp),
-            exhausted: Cell::new(false),
-            in_flight: Cell::new(0),
-            thinking: Cell::new(0),
-            live: Cell::new(0),
-            quiet: Notify::new(),
-            published: Cell::default(),
-            sent: Cell::new(0),
-            done: Cell::new(0),
-            failed: Cell::new(0),
+            offered_all: false,
+            handed_over_ns: 0,
+            stopped: false,
+            drained: false,
+            in_flight: 0,
+            published: Published::default(),
+            sent: 0,
+            done: 0,
+            failed: 0,
             common,
-        })
-    }
-
-    /// The next row of the closed loop, if one is left.
-    pub fn take_when_free(&self) -> Option<u32> {
-        let at = self.common.next_when_free.fetch_add(1, Ordering::Relaxed);
-        let row = self.common.plan.when_free.get(at).copied();
-        self.exhausted.set(row.is_none());
-        row
-    }
-
-    /// An idle connection that still works, or a new one; true: it has carried a request before.
-    pub async fn connection(&self) -> Result<(Connection, bool), ConnectionError> {
-        loop {
-            let idle = self.idle.borrow_mut().pop();
-            match idle {
-                Some(mut connection) => {
-                    if connection.is_fresh() {
-                        return Ok((connection, true));
-                    }
-                    self.watch.borrow_mut().stale += 1;
-                }
-                None => break,
-            }
         }
-        self.watch.borrow_mut().opened += 1;
-        Ok((self.common.peer.connect().await?, false))
     }
 
     /// Counts a request as sent.
-    pub fn count_sent(&self) {
-        self.sent.set(self.sent.get() + 1);
+    pub fn count_sent(&mut self) {
+        self.sent += 1;
     }
 
     /// Counts the end of a request, and stops the run when too many have failed.
-    pub fn count_done(&self, failure: Option<&Failure>) {
-        self.done.set(self.done.get() + 1);
+    pub fn count_done(&mut self, failure: Option<&Failure>) {
+        self.done += 1;
         let Some(failure) = failure else { return };
-        *self.failures.borrow_mut().entry(failure.name.clone().into_owned()).or_default() += 1;
-        self.failed.set(self.failed.get() + 1);
+        *self.failures.entry(failure.name.clone().into_owned()).or_default() += 1;
+        self.failed += 1;
         if matches!(failure.fate, Fate::Failed | Fate::TimedOut) {
             let errors = self.common.counters.errors.fetch_add(1, Ordering::Relaxed) + 1;
             if let Some(limit) = self.common.options.limits.errors
@@ -168,14 +155,9 @@ impl Shard {
     }
 
     /// Tells the run's counters what is new.
-    pub fn publish(&self) {
-        let now = Published {
-            sent: self.sent.get(),
-            done: self.done.get(),
-            failed: self.failed.get(),
-            events: self.watch.borrow().all_events,
-        };
-        let before = self.published.replace(now);
+    pub fn publish(&mut self) {
+        let now = Published { sent: self.sent, done: self.done, failed: self.failed, events: self.watch.all_events };
+        let before = std::mem::replace(&mut self.published, now);
         let counters = &self.common.counters;
         counters.sent.fetch_add(now.sent - before.sent, Ordering::Relaxed);
         counters.done.fetch_add(now.done - before.done, Ordering::Relaxed);

@@ -1,122 +1,66 @@
 //! One request from its intended send to its end, whatever that is.
 
+mod conversation;
 mod patience;
-mod reader;
 mod reading;
+mod slots;
 
-use crate::{failure::Failure, protocol::request::Rendered, shard::Shard, wire::connection::Connection};
+pub(crate) use patience::Patience;
+pub(crate) use slots::Slots;
+
+use crate::{
+    failure::Failure,
+    schedule::offer::Ready,
+    shard::{Common, Shard},
+};
 use firstcheck_model::{
     moment::Moment,
     request::{Fate, Request},
 };
 use reading::Reading;
-use std::rc::Rc;
 
-/// Performs the request of `row`, which was intended for `intended_ns`, and records it.
-///
-/// Dropped before its end, the request is recorded as cancelled.
-pub(crate) async fn perform(shard: &Rc<Shard>, row: u32, intended_ns: i64, rendered: Rendered) {
-    let mut exchange = Exchange::new(shard, row, intended_ns, &rendered);
-    let mut retried = false;
-    loop {
-        let (mut connection, reused) = match shard.connection().await {
-            Ok(connection) => connection,
-            Err(error) => return exchange.end(Some(&error.into())),
-        };
-        let outcome = match exchange.send(&mut connection, &rendered.bytes).await {
-            Err(failure) => Err(failure),
-            Ok(()) => match reader::read(exchange, connection).await {
-                Some((returned, still_open, outcome)) => {
-                    (exchange, connection) = (returned, still_open);
-                    outcome
-                }
-                // The reading task is gone, and has recorded the request as cancelled.
-                None => return,
-            },
-        };
-        // An idle connection may be closed by the server in the very moment in which it is used again: nothing was
-        // read of the request, so a fresh connection takes it, once.
-        let silent = outcome.as_ref().is_err_and(Failure::is_silent_close) && !exchange.reading.has_started();
-        if silent && reused && !retried {
-            retried = true;
-            shard.watch.borrow_mut().stale += 1;
-            shard.idle.borrow_mut().clear();
-            continue;
-        }
-        if outcome.is_ok() && exchange.reading.keeps_alive() {
-            shard.idle.borrow_mut().push(connection);
-        }
-        let failure = outcome.err().or_else(|| exchange.reading.shortfall(exchange.forced));
-        return exchange.end(failure.as_ref());
-    }
+/// A request in flight. What each event needs stands here, what only its beginning and its end need apart.
+struct Exchange {
+    reading: Reading,
+    row: u32,
+    /// When the request was sent, or its connection begun; nanoseconds on the run's clock.
+    since_ns: i64,
+    /// When it was last heard of.
+    heard_ns: i64,
+    rest: Box<Rest>,
 }
 
-/// A request in flight. Its row is written when it ends or is dropped.
-struct Exchange {
-    shard: Rc<Shard>,
-    reading: Reading,
-    /// Boxed, to keep what each event needs close together.
-    request: Box<Request>,
-    row: u32,
+struct Rest {
+    request: Request,
+    ready: Ready,
+    /// Bytes of the request that are written.
+    written: usize,
     forced: Option<u32>,
-    ended: bool,
+    retried: bool,
 }
 
 impl Exchange {
-    fn new(shard: &Rc<Shard>, row: u32, intended_ns: i64, rendered: &Rendered) -> Self {
-        let common = &shard.common;
-        let mut request = Box::new(Request::offered(Moment::at(intended_ns)));
-        let offered = common.trace.items.get(row as usize);
+    fn new(common: &Common, ready: Ready) -> Self {
+        let mut request = Request::offered(Moment::at(ready.due_ns));
+        let offered = common.trace.items.get(ready.row as usize);
         request.requested_tokens = offered.and_then(|o| o.max_tokens());
         request.session = offered.and_then(|o| o.session);
-        request.prompt_hash = Some(rendered.prompt_hash);
-        request.trace_id = Some(rendered.trace_id.clone());
-        shard.in_flight.set(shard.in_flight.get() + 1);
+        request.prompt_hash = Some(ready.rendered.prompt_hash);
+        request.trace_id = Some(ready.rendered.trace_id.clone());
         let forced = offered.and_then(|o| o.output_tokens);
+        let row = ready.row;
         let reading = Reading::new(&common.options.bounds, common.streaming);
-        Self { shard: Rc::clone(shard), row, request, forced, reading, ended: false }
+        let rest = Box::new(Rest { request, ready, written: 0, forced, retried: false });
+        Self { reading, row, since_ns: 0, heard_ns: 0, rest }
     }
 
-    async fn send(&mut self, connection: &mut Connection, bytes: &[u8]) -> Result<(), Failure> {
-        self.note_send();
-        let limit = self.shard.common.options.limits.request;
-        let sent = tokio::time::timeout(limit, connection.send(bytes)).await;
-        Ok(sent.map_err(|_| Failure::timed_out(limit))??)
-    }
-
-    /// Notes the send, and writes the row as that of a request in flight.
-    fn note_send(&mut self) {
-        let first = !self.request.sent.reached();
-        self.request.sent = self.shard.clock.now();
-        self.shard.columns.borrow_mut().request(self.row, (*self.request).clone());
-        if !first {
-            return;
-        }
-        self.shard.count_sent();
-        let inside = self.request.intended >= Moment::at(self.shard.window_start_ns);
-        if let Some(lag_ns) = self.request.sent.ns_since(self.request.intended).filter(|_| inside) {
-            self.shard.watch.borrow_mut().send_lag.add_ns(lag_ns, 1);
-        }
-    }
-
-    fn end(mut self, failure: Option<&Failure>) {
-        let (intended, first) = (self.request.intended, self.reading.tokens_at.first);
-        if let (None, Some(intended_ns), Some(ttft_ns)) = (failure, intended.get(), first.ns_since(intended)) {
-            self.shard.watch.borrow_mut().first_tokens.push((intended_ns, ttft_ns));
-        }
-        let error = failure.map(|failure| self.shard.common.secrets.conceal(failure.text()));
-        self.close(failure.map_or(Fate::Completed, |failure| failure.fate), error);
-        self.shard.count_done(failure);
-    }
-
-    /// Writes the row as that of a request that has ended.
-    fn close(&mut self, fate: Fate, error: Option<String>) {
-        self.ended = true;
-        let (reading, request) = (&self.reading, &mut self.request);
+    /// Its row as that of a request that has ended.
+    fn closed(self, fate: Fate, error: Option<String>, done: Moment) -> Request {
+        let (reading, mut request) = (&self.reading, self.rest.request);
         let usage = reading.answer.usage();
         request.fate = fate;
         request.error = error;
-        request.done = self.shard.clock.now();
+        request.done = done;
         request.first_byte = reading.first_byte;
         request.first_token = reading.tokens_at.first;
         request.last_token = reading.tokens_at.last;
@@ -124,16 +68,49 @@ impl Exchange {
         request.prompt_tokens = usage.prompt_tokens;
         request.output_tokens = usage.completion_tokens;
         request.cached_tokens = usage.prompt_tokens_details.and_then(|details| details.cached_tokens);
-        self.shard.columns.borrow_mut().request(self.row, (**request).clone());
-        self.shard.in_flight.set(self.shard.in_flight.get() - 1);
+        request
     }
 }
 
-impl Drop for Exchange {
-    fn drop(&mut self) {
-        if !self.ended {
-            self.close(Fate::Cancelled, Some("cancelled".to_owned()));
-            self.shard.count_done(None);
+impl Shard {
+    /// Notes that `request` is sent now, and writes its row as that of a request in flight; gives the time.
+    fn note_send(&mut self, exchange: &mut Exchange) {
+        let request = &mut exchange.rest.request;
+        let first = !request.sent.reached();
+        exchange.since_ns = self.clock.now_ns();
+        exchange.heard_ns = exchange.since_ns;
+        request.sent = Moment::at(exchange.since_ns);
+        self.columns.request(exchange.row, request.clone());
+        if !first {
+            return;
+        }
+        self.count_sent();
+        let inside = request.intended >= Moment::at(self.window_start_ns);
+        if let Some(lag_ns) = request.sent.ns_since(request.intended).filter(|_| inside) {
+            self.watch.send_lag.add_ns(lag_ns, 1);
+        }
+    }
+
+    /// Records the end of a request, and goes on with what follows it.
+    fn end(&mut self, exchange: Exchange, failure: Option<&Failure>) {
+        let (intended, first) = (exchange.rest.request.intended, exchange.reading.tokens_at.first);
+        if let (None, Some(intended_ns), Some(ttft_ns)) = (failure, intended.get(), first.ns_since(intended)) {
+            self.watch.first_tokens.push((intended_ns, ttft_ns));
+        }
+        let error = failure.map(|failure| self.common.secrets.conceal(failure.text()));
+        let fate = failure.map_or(Fate::Completed, |failure| failure.fate);
+        let (row, stream, done_ns) = (exchange.row, exchange.rest.ready.stream, self.clock.now_ns());
+        self.columns.request(row, exchange.closed(fate, error, Moment::at(done_ns)));
+        self.count_done(failure);
+        self.go_on(row, stream, done_ns);
+    }
+
+    /// Records all requests in flight as cancelled, and closes all connections.
+    pub fn cancel_all(&mut self) {
+        for exchange in self.slots.close_all() {
+            let (row, now) = (exchange.row, self.clock.now());
+            self.columns.request(row, exchange.closed(Fate::Cancelled, Some("cancelled".to_owned()), now));
+            self.count_done(None);
         }
     }
 }

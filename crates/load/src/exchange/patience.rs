@@ -1,82 +1,82 @@
-//! How long an answer is awaited: to its end, and from byte to byte.
+//! How long one waits: for a connection, for an answer's end, and from byte to byte.
 
-use crate::{clock::RunClock, failure::Failure, options::Limits};
-use std::{
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
-use tokio::time::{Instant, Sleep, sleep_until};
+use crate::{failure::Failure, options::Limits, wire::peer::ConnectionError};
 
-/// Both time-outs of one request on one timer, which is set again only when it fires: bytes that come do not touch it.
-pub(super) struct Patience {
-    clock: RunClock,
-    sleep: Pin<Box<Sleep>>,
-    /// What the timer is set to, on the run's clock.
-    set_ns: i64,
-    limits: Limits,
-    start_ns: i64,
-    heard_ns: i64,
-    /// Bytes came since the timer was last polled, and the timer has been polled at all.
-    just_heard: bool,
-    armed: bool,
+/// What a connection waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// For itself to be opened.
+    Opening,
+    /// For the socket to take the rest of the request.
+    Sending,
+    /// For the answer.
+    Reading,
+    /// For a request.
+    Idle,
 }
 
-fn nanoseconds(time: Duration) -> i64 {
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+/// When patience runs out, and with which failure.
+pub(crate) struct Patience {
+    limits: Limits,
+    connect_ns: i64,
+    request_ns: i64,
+    stall_ns: i64,
+    /// For each connection the earliest entry in the agenda; `i64::MAX`: none. Bytes that come do not touch it: an entry
+    /// that comes due too early is entered again, so a connection seldom has more than one.
+    entered_ns: Vec<i64>,
 }
 
 impl Patience {
-    /// Patience with a request that was sent at `start_ns`.
-    pub fn new(clock: RunClock, limits: &Limits, start_ns: i64) -> Self {
-        let first = limits.request.min(limits.stall);
+    pub fn new(limits: &Limits) -> Self {
+        let nanoseconds = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         Self {
-            clock,
-            sleep: Box::pin(sleep_until(Instant::now() + first)),
-            set_ns: start_ns.saturating_add(nanoseconds(first)),
             limits: *limits,
-            start_ns,
-            heard_ns: start_ns,
-            just_heard: false,
-            armed: false,
+            connect_ns: nanoseconds(limits.connect),
+            request_ns: nanoseconds(limits.request),
+            stall_ns: nanoseconds(limits.stall),
+            entered_ns: Vec::new(),
         }
     }
 
-    /// Bytes came at `now_ns`.
-    #[inline]
-    pub fn heard(&mut self, now_ns: i64) {
-        self.heard_ns = now_ns;
-        self.just_heard = true;
-    }
-
-    /// Ready with the failure when patience has run out. To be polled by one task only, whose waker stays the same.
-    ///
-    /// Polling the timer costs more than reading an event. It can be left out when bytes were read in this very turn of
-    /// the task, before the time to which the timer is set: then it has not fired yet, and will wake the task when it does.
-    #[inline]
-    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Failure> {
-        if std::mem::take(&mut self.just_heard) && self.armed && self.heard_ns < self.set_ns {
-            return Poll::Pending;
+    /// When patience runs out with what has lasted since `since_ns` and was last heard of at `heard_ns`.
+    pub(super) fn end_ns(&self, phase: Phase, since_ns: i64, heard_ns: i64) -> i64 {
+        match phase {
+            Phase::Opening => since_ns.saturating_add(self.connect_ns),
+            Phase::Sending => since_ns.saturating_add(self.request_ns),
+            Phase::Reading => since_ns.saturating_add(self.request_ns).min(heard_ns.saturating_add(self.stall_ns)),
+            Phase::Idle => i64::MAX,
         }
-        self.poll_timer(context)
     }
 
-    fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<Failure> {
-        self.armed = true;
-        loop {
-            ready!(self.sleep.as_mut().poll(context));
-            let now_ns = self.clock.now_ns();
-            let end_ns = self.start_ns.saturating_add(nanoseconds(self.limits.request));
-            let stall_ns = self.heard_ns.saturating_add(nanoseconds(self.limits.stall));
-            if now_ns >= end_ns {
-                return Poll::Ready(Failure::timed_out(self.limits.request));
+    /// The failure of what ended at `now_ns` for want of patience.
+    pub(super) fn failure(&self, phase: Phase, since_ns: i64, now_ns: i64) -> Failure {
+        match phase {
+            Phase::Opening => ConnectionError::ConnectTimeout { limit: self.limits.connect }.into(),
+            Phase::Reading if now_ns < since_ns.saturating_add(self.request_ns) => Failure::stalled(self.limits.stall),
+            Phase::Sending | Phase::Reading | Phase::Idle => Failure::timed_out(self.limits.request),
+        }
+    }
+
+    /// Whether the connection `key` needs an entry in the agenda for `end_ns`; if so, it is taken as entered.
+    pub fn needs_entry(&mut self, key: usize, end_ns: i64) -> bool {
+        if self.entered_ns.len() <= key {
+            self.entered_ns.resize(key + 1, i64::MAX);
+        }
+        let earlier = end_ns < self.entered_ns[key];
+        if earlier {
+            self.entered_ns[key] = end_ns;
+        }
+        earlier
+    }
+
+    /// Whether the entry of `key` for `due_ns` is the one that counts; if so, it is taken as done.
+    pub fn take_entry(&mut self, key: usize, due_ns: i64) -> bool {
+        match self.entered_ns.get_mut(key) {
+            Some(entered_ns) if *entered_ns == due_ns => {
+                *entered_ns = i64::MAX;
+                true
             }
-            if now_ns >= stall_ns {
-                return Poll::Ready(Failure::stalled(self.limits.stall));
-            }
-            self.set_ns = end_ns.min(stall_ns);
-            let left = u64::try_from(self.set_ns - now_ns).unwrap_or(0);
-            self.sleep.as_mut().reset(Instant::now() + Duration::from_nanos(left));
+            _ => false,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     schedule::plan::Plan,
     secrets::Secrets,
     shard::Common,
-    wire::connection::Peer,
+    wire::peer::Peer,
 };
 use firstcheck_bundle::Writer;
 use firstcheck_model::{
@@ -78,7 +78,7 @@ pub fn run(
         true => Some(firstcheck_observe::tls::client_config(target.authorities.as_deref())?),
         false => None,
     };
-    let peer = runtime.block_on(Peer::resolve(&target.address, tls, options.limits.connect))?;
+    let peer = runtime.block_on(Peer::resolve(&target.address, tls))?;
 
     let mut info = describe(trace, target, options);
     if let Some(identity) = &identity {

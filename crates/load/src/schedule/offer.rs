@@ -1,148 +1,238 @@
 //! Offering a plan: the open loop by the clock, the closed loop by its streams, sessions turn by turn.
 
-use crate::{exchange, protocol::request::Rendered, shard::Shard};
-use std::{future::Future, pin::Pin, rc::Rc};
+use super::agenda::Wake;
+use crate::{protocol::request::Rendered, shard::Shard};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::Ordering},
+};
 
-/// Offers this shard's part of the plan; returns when no timed row is left (true) or when the next one is due after the
-/// run's end (false). Streams and sessions go on as tasks, counted in [`Shard::live`].
+/// Most requests that are started before the loop looks at its connections again.
+const STARTS_A_ROUND: usize = 64;
+
+/// A request that is ready to be sent, ahead of its time so that the send does not wait for it.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub row: u32,
+    pub due_ns: i64,
+    pub rendered: Rendered,
+    /// The stream of the closed loop that goes on when this request, with all that follows it, has ended.
+    pub stream: Option<u32>,
+    /// Whether the clock alone starts it, and the end of the offering keeps it from being sent.
+    timed: bool,
+}
+
+/// What is left of the timed rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timed {
+    Left,
+    UsedUp,
+    /// The next one is due after the run's end.
+    BeyondEnd,
+}
+
+/// How far a shard's part of the plan has been offered.
 ///
 /// Shard *s* of *n* takes every *n*-th timed row and every *n*-th stream. The followers of a row are offered by the
 /// shard that offered the row.
-pub(crate) async fn offer(shard: &Rc<Shard>) -> bool {
-    let plan = &shard.common.plan;
-    let shards = shard.common.options.shards.max(1);
-    for stream in (shard.number..plan.streams).step_by(shards) {
-        spawn(shard, closed_stream(Rc::clone(shard), stream));
-    }
-    for (due_ns, row) in plan.timed.iter().copied().skip(shard.number).step_by(shards) {
-        if due_ns >= shard.end_ns {
-            return false;
-        }
-        // Rendered ahead of its time, so that the send does not wait for it.
-        let Some(rendered) = render(shard, row) else { continue };
-        shard.alarm.until(due_ns).await;
-        let place = Place::take(shard).await;
-        if shard.clock.now_ns() >= shard.end_ns {
-            return false;
-        }
-        spawn(shard, chain(Rc::clone(shard), row, due_ns, Some((rendered, place))));
-    }
-    true
+#[derive(Debug)]
+pub(crate) struct Offering {
+    timed: Timed,
+    next_timed: usize,
+    /// The next timed row, until it is due.
+    ahead: Option<Ready>,
+    /// What is due and waits for a place among the requests that may be in flight.
+    waiting: VecDeque<Ready>,
+    places: usize,
+    /// Streams, and requests outside streams with all that follows them, that have not come to their end.
+    live: usize,
+    /// Streams whose user thinks: they are driven although nothing is in flight.
+    pub thinking: usize,
+    /// Whether a stream of the closed loop found no row left.
+    pub out_of_rows: bool,
+    /// Whether the time has come after which nothing is offered.
+    pub end_reached: bool,
 }
 
-/// One stream of the closed loop: its next request when the last one, with all its turns, has ended.
-async fn closed_stream(shard: Rc<Shard>, number: usize) {
-    let share = number as f64 / shard.common.plan.streams as f64;
-    let mut free_ns = (shard.ramp_ns as f64 * share) as i64;
-    shard.alarm.until(free_ns).await;
-    while free_ns < shard.end_ns {
-        let Some(row) = shard.take_when_free() else { return };
-        let Some(rendered) = render(&shard, row) else { continue };
-        let place = Place::take(&shard).await;
-        chain(Rc::clone(&shard), row, free_ns, Some((rendered, place))).await;
-        free_ns = shard.clock.now_ns();
+impl Offering {
+    /// The part of shard `number`, which may have `places` requests in flight.
+    pub fn new(number: usize, places: usize) -> Self {
+        Self {
+            timed: Timed::Left,
+            next_timed: number,
+            ahead: None,
+            waiting: VecDeque::new(),
+            places,
+            live: 0,
+            thinking: 0,
+            out_of_rows: false,
+            end_reached: false,
+        }
+    }
+
+    /// Whether nothing of what was begun is left to be awaited.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.live == 0
+    }
+
+    /// Whether everything was offered that will be.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        match self.timed {
+            Timed::Left => false,
+            Timed::UsedUp => self.end_reached || self.is_quiet(),
+            Timed::BeyondEnd => self.end_reached,
+        }
+    }
+
+    /// Whether a request can be started.
+    #[inline]
+    pub fn can_start(&self) -> bool {
+        self.places > 0 && !self.waiting.is_empty()
     }
 }
 
-/// Performs `row` at `due_ns` and then what follows it, turn by turn. Boxed, because a chain can start others.
-fn chain(
-    shard: Rc<Shard>,
-    row: u32,
-    due_ns: i64,
-    mut ready: Option<(Rendered, Place)>,
-) -> Pin<Box<dyn Future<Output = ()>>> {
-    Box::pin(async move {
-        let mut next = Some((row, due_ns));
-        while let Some((row, due_ns)) = next.take() {
-            let (rendered, place) = match ready.take() {
-                Some(ready) => ready,
-                None if due_ns >= shard.end_ns => return,
-                None => {
-                    let thinking = Thinking::start(&shard);
-                    let Some(rendered) = render(&shard, row) else { return };
-                    shard.alarm.until(due_ns).await;
-                    drop(thinking);
-                    (rendered, Place::take(&shard).await)
-                }
+impl Shard {
+    /// Enters in the agenda what starts by the clock.
+    pub fn begin_offering(&mut self) {
+        let (streams, shards) = (self.common.plan.streams, self.common.options.shards.max(1));
+        for stream in (self.number..streams).step_by(shards) {
+            self.offering.live += 1;
+            let share = stream as f64 / streams as f64;
+            let start_ns = (self.ramp_ns as f64 * share) as i64;
+            self.agenda.enter(start_ns, Wake::Stream(stream as u32));
+        }
+        self.prepare_timed();
+    }
+
+    /// Renders the next timed row and enters it in the agenda.
+    fn prepare_timed(&mut self) {
+        loop {
+            let Some((due_ns, row)) = self.common.plan.timed.get(self.offering.next_timed).copied() else {
+                self.offering.timed = Timed::UsedUp;
+                return;
             };
-            exchange::perform(&shard, row, due_ns, rendered).await;
-            drop(place);
-            let ended_ns = shard.clock.now_ns();
-            for (follower, think_ns) in shard.common.plan.followers(row) {
-                let due_ns = ended_ns.saturating_add(think_ns);
-                if next.is_none() {
-                    next = Some((follower, due_ns));
-                } else {
-                    spawn(&shard, chain(Rc::clone(&shard), follower, due_ns, None));
-                }
+            if due_ns >= self.end_ns {
+                self.offering.timed = Timed::BeyondEnd;
+                return;
+            }
+            self.offering.next_timed += self.common.options.shards.max(1);
+            if let Some(rendered) = self.render(row) {
+                self.offering.ahead = Some(Ready { row, due_ns, rendered, stream: None, timed: true });
+                self.agenda.enter(due_ns, Wake::Timed);
+                return;
             }
         }
-    })
-}
-
-fn render(shard: &Shard, row: u32) -> Option<Rendered> {
-    let common = &shard.common;
-    common.trace.items.get(row as usize).map(|offered| common.renderer.render(row, offered))
-}
-
-/// Runs `task` on this shard and counts it as live until it ends or is dropped.
-fn spawn(shard: &Rc<Shard>, task: impl Future<Output = ()> + 'static) {
-    shard.live.set(shard.live.get() + 1);
-    let live = Live(Rc::clone(shard));
-    tokio::task::spawn_local(async move {
-        task.await;
-        drop(live);
-    });
-}
-
-/// Waits until no task of the shard offers or awaits a request.
-pub(crate) async fn quiet(shard: &Shard) {
-    while shard.live.get() > 0 {
-        shard.quiet.notified().await;
     }
-}
 
-struct Live(Rc<Shard>);
-
-impl Drop for Live {
-    fn drop(&mut self) {
-        self.0.live.set(self.0.live.get() - 1);
-        if self.0.live.get() == 0 {
-            self.0.quiet.notify_one();
+    /// The timed row that was rendered ahead is due.
+    pub fn timed_is_due(&mut self) {
+        if let Some(ready) = self.offering.ahead.take() {
+            self.offering.live += 1;
+            self.offering.waiting.push_back(ready);
         }
     }
-}
 
-/// A place among the requests that may be in flight.
-struct Place(Rc<Shard>);
-
-impl Place {
-    async fn take(shard: &Rc<Shard>) -> Self {
-        if let Ok(permit) = shard.permits.acquire().await {
-            permit.forget();
+    /// A stream of the closed loop is free since `free_ns`.
+    pub fn stream_is_free(&mut self, stream: u32, free_ns: i64) {
+        while free_ns < self.end_ns
+            && let Some(row) = self.take_when_free()
+        {
+            if let Some(rendered) = self.render(row) {
+                let ready = Ready { row, due_ns: free_ns, rendered, stream: Some(stream), timed: false };
+                return self.offering.waiting.push_back(ready);
+            }
         }
-        Self(Rc::clone(shard))
+        self.offering.live -= 1;
     }
-}
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.permits.add_permits(1);
+    /// The next turn of a session is due.
+    pub fn turn_is_due(&mut self, ready: Ready) {
+        self.offering.thinking -= 1;
+        self.offering.waiting.push_back(ready);
     }
-}
 
-/// A stream whose user thinks: it is driven although nothing is in flight.
-struct Thinking(Rc<Shard>);
-
-impl Thinking {
-    fn start(shard: &Rc<Shard>) -> Self {
-        shard.thinking.set(shard.thinking.get() + 1);
-        Self(Rc::clone(shard))
+    /// Starts what is due and has a place. Some may be left: [`Offering::can_start`].
+    pub fn start_waiting(&mut self) {
+        for _ in 0..STARTS_A_ROUND {
+            if !self.offering.can_start() {
+                return;
+            }
+            let Some(ready) = self.offering.waiting.pop_front() else { return };
+            let timed = ready.timed;
+            if timed && self.clock.now_ns() >= self.end_ns {
+                self.offering.live -= 1;
+                self.offering.timed = Timed::BeyondEnd;
+                continue;
+            }
+            self.offering.places -= 1;
+            self.start(ready);
+            if timed {
+                self.prepare_timed();
+            }
+        }
     }
-}
 
-impl Drop for Thinking {
-    fn drop(&mut self) {
-        self.0.thinking.set(self.0.thinking.get() - 1);
+    /// The time has come after which nothing is offered. What the clock alone starts and found no place until the run's
+    /// end is not sent any more.
+    pub fn end_is_reached(&mut self, now_ns: i64) {
+        let offering = &mut self.offering;
+        offering.end_reached = true;
+        if now_ns < self.end_ns {
+            return;
+        }
+        let before = offering.waiting.len();
+        offering.waiting.retain(|ready| !ready.timed);
+        offering.live -= before - offering.waiting.len();
+        offering.ahead = None;
+        if offering.timed == Timed::Left {
+            offering.timed = Timed::BeyondEnd;
+        }
+    }
+
+    /// The request of `row` has ended: its followers are next, and then its stream.
+    pub fn go_on(&mut self, row: u32, stream: Option<u32>, ended_ns: i64) {
+        self.in_flight -= 1;
+        self.offering.places += 1;
+        let common = Arc::clone(&self.common);
+        let mut followers = common.plan.followers(row);
+        let first = followers.next();
+        for (follower, think_ns) in followers {
+            self.offering.live += 1;
+            if !self.think(follower, None, ended_ns.saturating_add(think_ns)) {
+                self.offering.live -= 1;
+            }
+        }
+        if first.is_some_and(|(follower, think_ns)| self.think(follower, stream, ended_ns.saturating_add(think_ns))) {
+            return;
+        }
+        match stream {
+            Some(stream) => self.stream_is_free(stream, ended_ns),
+            None => self.offering.live -= 1,
+        }
+    }
+
+    /// Enters the turn `row` for `due_ns`; false if the run has ended by then.
+    fn think(&mut self, row: u32, stream: Option<u32>, due_ns: i64) -> bool {
+        let rendered = if due_ns < self.end_ns { self.render(row) } else { None };
+        let Some(rendered) = rendered else { return false };
+        self.offering.thinking += 1;
+        let ready = Ready { row, due_ns, rendered, stream, timed: false };
+        self.agenda.enter(due_ns, Wake::Turn(Box::new(ready)));
+        true
+    }
+
+    fn render(&self, row: u32) -> Option<Rendered> {
+        let common = &self.common;
+        common.trace.items.get(row as usize).map(|offered| common.renderer.render(row, offered))
+    }
+
+    /// The next row of the closed loop, if one is left.
+    fn take_when_free(&mut self) -> Option<u32> {
+        let at = self.common.next_when_free.fetch_add(1, Ordering::Relaxed);
+        let row = self.common.plan.when_free.get(at).copied();
+        self.offering.out_of_rows = row.is_none();
+        row
     }
 }

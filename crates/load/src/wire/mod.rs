@@ -7,6 +7,7 @@ pub mod bounds;
 pub mod chunked;
 pub mod connection;
 pub mod error;
+pub mod peer;
 pub mod response;
 pub mod sse;
 pub mod stamp;
