@@ -230,6 +230,7 @@ impl Engine {
             life: Life { arrival_ns: now_ns, queued_ns: now_ns, ..Life::default() },
         });
         let frontend_ns = (self.config.frontend_seconds * 1e9).round() as i64;
+        self.stats.cpu.api_ns += frontend_ns;
         self.incoming.push_back((now_ns.saturating_add(frontend_ns), id.slot));
         Ok(id)
     }
@@ -321,6 +322,7 @@ impl Engine {
         if let Some((began_ns, decisions)) = self.in_flight.take() {
             self.stats.steps += 1;
             self.stats.busy_ns += now_ns - began_ns;
+            self.stats.cpu.core_ns += (self.config.host_seconds * 1e9).round() as i64;
             self.stats.decided(decisions);
             let (mut reported, mut left) = (0, false);
             for place in 0..self.core.batch().len() {
@@ -399,7 +401,7 @@ impl Engine {
     fn publish(&mut self) {
         let kv_usage = self.core.kv_usage();
         let (running, waiting) = (self.core.running().len(), self.core.waiting().len());
-        self.stats.gauges = Gauges { running, waiting, kv_usage };
+        self.stats.gauges = Gauges { running, waiting, kv_usage, ..Gauges::default() };
         self.stats.peak_kv_usage = self.stats.peak_kv_usage.max(kv_usage);
     }
 }

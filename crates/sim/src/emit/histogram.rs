@@ -42,6 +42,39 @@ impl Buckets {
     };
     /// Answers asked for at once.
     pub const CHOICES: Self = Self { bounds: &[1.0, 2.0, 5.0, 10.0, 20.0], raw_per_unit: 1.0 };
+    /// Duration of a KV transfer.
+    pub const TRANSFER: Self = Self {
+        bounds: &[0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 5.0],
+        raw_per_unit: NANOSECONDS,
+    };
+    /// Time to post a KV transfer.
+    pub const TRANSFER_POST: Self = Self {
+        bounds: &[0.001, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 5.0],
+        raw_per_unit: NANOSECONDS,
+    };
+    /// Bytes of a KV transfer: powers of four from 2 KiB.
+    pub const TRANSFER_BYTES: Self = Self {
+        bounds: &[
+            2048.0, 8192.0, 32768.0, 131072.0, 524288.0, 2097152.0, 8388608.0, 33554432.0, 134217728.0, 536870912.0,
+            2147483648.0, 8589934592.0,
+        ],
+        raw_per_unit: 1.0,
+    };
+    /// Descriptors of a KV transfer.
+    pub const TRANSFER_DESCRIPTORS: Self = Self {
+        bounds: &[
+            10.0, 20.0, 30.0, 50.0, 75.0, 100.0, 200.0, 400.0, 1000.0, 2000.0, 4000.0, 10000.0, 20000.0, 50000.0,
+        ],
+        raw_per_unit: 1.0,
+    };
+    /// Stays of KV blocks in the pool.
+    pub const RESIDENCY: Self = Self {
+        bounds: &[
+            0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
+            600.0, 1200.0, 1800.0,
+        ],
+        raw_per_unit: NANOSECONDS,
+    };
     /// Preemptions a request.
     pub const PREEMPTIONS: Self = Self { bounds: &[1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 20.0], raw_per_unit: 1.0 };
 

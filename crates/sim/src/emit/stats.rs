@@ -1,6 +1,9 @@
 //! What the engine counts.
 
-use super::histogram::{Buckets, Histogram};
+use super::{
+    features::{CachedBySource, CpuTime, Lookups, Offload, RecentHits, Residency, Speculation, Transfers},
+    histogram::{Buckets, Histogram},
+};
 use crate::{
     request::{FinishReason, Life},
     scheduler::Decisions,
@@ -13,6 +16,8 @@ pub struct Gauges {
     pub running: usize,
     /// Requests waiting for admission.
     pub waiting: usize,
+    /// Of those waiting, the ones that may not be admitted yet: a grammar is compiled, KV is on its way.
+    pub deferred: usize,
     /// Share of KV blocks referenced.
     pub kv_usage: f64,
 }
@@ -31,14 +36,42 @@ pub struct Stats {
     pub prefix_hits: u64,
     /// Prompt tokens of requests that got their first token; those computed again after a preemption do not count.
     pub prompt_tokens: u64,
-    /// The part of [`Self::prompt_tokens`] that came from the cache.
+    /// The part of [`Self::prompt_tokens`] that came from a cache, whichever.
     pub cached_prompt_tokens: u64,
+    /// Where admissions found tokens outside the GPU's own pool; its `device` is [`Self::prefix_hits`] and stays 0 here.
+    pub cached_by_source: CachedBySource,
+    /// Lookups of tokens in other tiers and instances.
+    pub external: Lookups,
+    /// Lookups of multimodal items.
+    pub multimodal: Lookups,
+    /// The share of tokens found of late.
+    pub recent_hits: RecentHits,
     /// Tokens generated.
     pub generation_tokens: u64,
     /// Requests that the model ended.
     pub finished_stop: u64,
     /// Requests that reached their length.
     pub finished_length: u64,
+    /// Requests given up by the server.
+    pub finished_abort: u64,
+    /// Requests that failed in the engine.
+    pub finished_error: u64,
+    /// Requests ended because they repeated themselves.
+    pub finished_repetition: u64,
+    /// Requests refused because too many requests waited.
+    pub rejected_requests: u64,
+    /// Requests refused because too many tokens waited.
+    pub rejected_tokens: u64,
+    /// Speculative decoding, where it is on.
+    pub speculation: Option<Speculation>,
+    /// KV transfers, where the engine has a connector.
+    pub transfers: Option<Transfers>,
+    /// Stays of KV blocks, where they are sampled.
+    pub residency: Option<Residency>,
+    /// Host tier of the KV cache, where there is one.
+    pub offload: Option<Offload>,
+    /// Time on a CPU.
+    pub cpu: CpuTime,
     /// Steps.
     pub steps: u64,
     /// Time spent in steps, nanoseconds.
@@ -97,9 +130,23 @@ impl Stats {
             prefix_hits: 0,
             prompt_tokens: 0,
             cached_prompt_tokens: 0,
+            cached_by_source: CachedBySource::default(),
+            external: Lookups::default(),
+            multimodal: Lookups::default(),
+            recent_hits: RecentHits::default(),
             generation_tokens: 0,
             finished_stop: 0,
             finished_length: 0,
+            finished_abort: 0,
+            finished_error: 0,
+            finished_repetition: 0,
+            rejected_requests: 0,
+            rejected_tokens: 0,
+            speculation: None,
+            transfers: None,
+            residency: None,
+            offload: None,
+            cpu: CpuTime::default(),
             steps: 0,
             busy_ns: 0,
             peak_kv_usage: 0.0,
@@ -125,6 +172,10 @@ impl Stats {
         self.preemptions += u64::from(decisions.preempted);
         self.prefix_queries += decisions.prefix_queries;
         self.prefix_hits += decisions.prefix_hits;
+        if decisions.prefix_queries > 0 {
+            let lookups = u64::from(decisions.admitted);
+            self.recent_hits.observe(lookups, decisions.prefix_queries, decisions.prefix_hits);
+        }
     }
 
     pub(crate) fn first_token(&mut self, life: &Life, prompt_tokens: u32, now_ns: i64) {

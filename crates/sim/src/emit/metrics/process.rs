@@ -1,0 +1,21 @@
+//! What Python's client says of the API server's process.
+
+use super::{EngineLabels, Family, Process};
+use crate::emit::stats::Stats;
+
+pub(super) fn families(process: &Process, stats: &Stats) -> Vec<Family<'static>> {
+    let resident = process
+        .resident_bytes
+        .map(|bytes| Family::gauge("process_resident_memory_bytes", "Resident memory size in bytes.", bytes));
+    let started = Family::gauge(
+        "process_start_time_seconds",
+        "Start time of the process since unix epoch in seconds.",
+        process.start_unix_seconds,
+    );
+    let cpu = Family::counter(
+        "process_cpu_seconds_total",
+        "Total user and system CPU time spent in seconds.",
+        stats.cpu.api_ns as f64 * 1e-9,
+    );
+    resident.into_iter().chain([started, cpu]).map(|family| family.labelled_by(EngineLabels::None)).collect()
+}
