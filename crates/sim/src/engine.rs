@@ -351,6 +351,7 @@ impl Engine {
                 self.stats.generation_tokens += self.outputs.len() as u64;
                 self.stats.iteration_tokens.observe(reported);
             }
+            self.stats.leak(&self.config.memory.host.leak, now_ns);
             self.publish();
         }
         StepResult { outputs: &self.outputs, finished: &self.finished }

@@ -31,6 +31,7 @@ pub mod emit;
 pub mod engine;
 pub mod kv_cache;
 pub mod language;
+pub mod memory;
 pub mod radix_cache;
 pub mod request;
 mod scheduler;

@@ -8,6 +8,7 @@ mod error;
 mod frontend;
 mod graphs;
 mod host;
+mod memory;
 mod offload;
 mod parallel;
 mod sglang;
@@ -20,6 +21,7 @@ pub use error::ConfigError;
 pub use frontend::Frontend;
 pub use graphs::{GraphMode, Graphs};
 pub use host::{Host, Pause, PauseClock};
+pub use memory::{HostMemory, Leak, LeakKind, Leaker, Memory};
 pub use offload::Offload;
 pub use parallel::{AllReduce, DataParallel, Experts, LateRank, Parallel, SlowRank};
 pub use sglang::{SchedulePolicy, Sglang};
@@ -116,7 +118,7 @@ pub struct EngineConfig {
     pub mean_output_tokens: f64,
     /// Which toy model answers: equal seeds give equal answers to equal prompts.
     pub model_seed: u64,
-    /// Resident memory that the metrics page states in virtual time, bytes.
+    /// Resident memory of the API server at rest, bytes: what the metrics page states in virtual time.
     pub resident_bytes: f64,
     /// What all time on the GPU is multiplied by: a slower board, lower clocks.
     pub gpu_slowness: f64,
@@ -138,6 +140,8 @@ pub struct EngineConfig {
     pub frontend: Frontend,
     /// Bugs.
     pub defects: Defects,
+    /// Memory of the GPUs at the start, and of the host.
+    pub memory: Memory,
 }
 
 impl Default for EngineConfig {
@@ -183,6 +187,7 @@ impl Default for EngineConfig {
             encoder: None,
             frontend: Frontend::default(),
             defects: Defects::default(),
+            memory: Memory::default(),
         }
     }
 }
@@ -247,6 +252,7 @@ impl EngineConfig {
     fn sections(&self) -> Result<(), ConfigError> {
         self.graphs.validate()?;
         self.host.validate()?;
+        self.memory.validate()?;
         self.parallel.validate()?;
         self.speculation.as_ref().map_or(Ok(()), Speculation::validate)?;
         self.structured.validate()?;

@@ -1,6 +1,7 @@
 //! Counters of parts that an engine may have switched on or not. Those that are off show no family.
 
 use super::histogram::{Buckets, Histogram};
+use crate::config::Leak;
 use std::collections::VecDeque;
 
 /// Speculative decoding.
@@ -184,5 +185,26 @@ impl RecentHits {
     /// Whether nothing has been looked up yet.
     pub fn is_empty(&self) -> bool {
         self.sums[0] == 0
+    }
+}
+
+/// Host memory that has grown, on the clocks of its leak.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Leaked {
+    /// Bytes, before any plateau.
+    pub bytes: f64,
+    /// Finished requests, prompt tokens and generated tokens when it last grew.
+    counted: [u64; 3],
+    counted_ns: i64,
+}
+
+impl Leaked {
+    pub(super) fn advance(&mut self, leak: &Leak, counts: [u64; 3], now_ns: i64) {
+        let rates = [leak.per_request, leak.per_prompt_token, leak.per_output_token];
+        for ((rate, now), before) in rates.into_iter().zip(counts).zip(self.counted) {
+            self.bytes += rate * now.saturating_sub(before) as f64;
+        }
+        self.bytes += leak.per_second * (now_ns - self.counted_ns).max(0) as f64 * 1e-9;
+        (self.counted, self.counted_ns) = (counts, now_ns);
     }
 }

@@ -1,10 +1,11 @@
 //! What the engine counts.
 
 use super::{
-    features::{CachedBySource, CpuTime, Lookups, Offload, RecentHits, Residency, Speculation, Transfers},
+    features::{CachedBySource, CpuTime, Leaked, Lookups, Offload, RecentHits, Residency, Speculation, Transfers},
     histogram::{Buckets, Histogram},
 };
 use crate::{
+    config::Leak,
     request::{FinishReason, Life},
     scheduler::Decisions,
 };
@@ -72,6 +73,8 @@ pub struct Stats {
     pub offload: Option<Offload>,
     /// Time on a CPU.
     pub cpu: CpuTime,
+    /// Host memory that has grown by a leak, before any plateau.
+    pub leaked: Leaked,
     /// Steps.
     pub steps: u64,
     /// Time spent in steps, nanoseconds.
@@ -147,6 +150,7 @@ impl Stats {
             residency: None,
             offload: None,
             cpu: CpuTime::default(),
+            leaked: Leaked::default(),
             steps: 0,
             busy_ns: 0,
             peak_kv_usage: 0.0,
@@ -176,6 +180,12 @@ impl Stats {
             let lookups = u64::from(decisions.admitted);
             self.recent_hits.observe(lookups, decisions.prefix_queries, decisions.prefix_hits);
         }
+    }
+
+    /// Lets host memory grow by what has happened since it was last called; called when a step ends.
+    pub(crate) fn leak(&mut self, leak: &Leak, now_ns: i64) {
+        let finished = self.request_prompt_tokens.count();
+        self.leaked.advance(leak, [finished, self.prompt_tokens, self.generation_tokens], now_ns);
     }
 
     pub(crate) fn first_token(&mut self, life: &Life, prompt_tokens: u32, now_ns: i64) {

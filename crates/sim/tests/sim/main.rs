@@ -10,6 +10,7 @@
 mod config;
 mod determinism;
 mod invariants;
+mod memory;
 mod metrics;
 mod play;
 mod preemption;

@@ -175,7 +175,8 @@ fn labels_of_the_cache_are_on_the_real_page_of_that_version() {
 
 /// Kinds of complaint of a real `promtool`, without the names they are about; `None` when there is none to ask.
 fn lint(page: &str) -> Option<BTreeSet<String>> {
-    let command = Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let command =
+        Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = match command {
         Ok(child) => child,
         Err(error) => {

@@ -24,7 +24,7 @@ pub fn page(engine: &Engine, process: &Process) -> String {
 pub fn families<'a>(engine: &'a Engine, process: &Process) -> Vec<Family<'a>> {
     let (config, stats) = (engine.config(), engine.stats());
     let release = Release::of(&config.version);
-    let mut families = process::families(process, stats);
+    let mut families = process::families(process, config, stats);
     families.extend(scheduler::levels(release, stats));
     families.extend(scheduler::counters(release, stats));
     families.extend(requests::histograms(release, stats));

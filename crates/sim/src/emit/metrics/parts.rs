@@ -30,11 +30,7 @@ fn speculation(counts: &Speculation) -> [Family<'static>; 4] {
         ..Family::counter(name, "Accepted tokens per draft position.", 0.0)
     };
     [
-        Family::counter(
-            "vllm:spec_decode_num_drafts_total",
-            "Number of spec decoding drafts.",
-            counts.drafts as f64,
-        ),
+        Family::counter("vllm:spec_decode_num_drafts_total", "Number of spec decoding drafts.", counts.drafts as f64),
         Family::counter(
             "vllm:spec_decode_num_draft_tokens_total",
             "Number of draft tokens.",

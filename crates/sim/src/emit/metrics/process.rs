@@ -1,12 +1,13 @@
 //! What Python's client says of the API server's process.
 
 use super::{EngineLabels, Family, Process};
-use crate::emit::stats::Stats;
+use crate::{config::EngineConfig, emit::stats::Stats, memory::HostUse};
 
-pub(super) fn families(process: &Process, stats: &Stats) -> Vec<Family<'static>> {
+pub(super) fn families(process: &Process, config: &EngineConfig, stats: &Stats) -> Vec<Family<'static>> {
+    let grown = HostUse::of(config, stats).api.resident() - HostUse::at_rest(config).api.resident();
     let resident = process
         .resident_bytes
-        .map(|bytes| Family::gauge("process_resident_memory_bytes", "Resident memory size in bytes.", bytes));
+        .map(|bytes| Family::gauge("process_resident_memory_bytes", "Resident memory size in bytes.", bytes + grown));
     let started = Family::gauge(
         "process_start_time_seconds",
         "Start time of the process since unix epoch in seconds.",

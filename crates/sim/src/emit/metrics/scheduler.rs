@@ -73,7 +73,7 @@ pub(super) fn counters(release: Release, stats: &Stats) -> Vec<Family<'static>> 
         stats.preemptions as f64,
     ));
     families.extend(tokens(release, stats));
-    families.push(Family::by(
+    let mut ended = Family::by(
         FamilyKind::Counter,
         ("vllm:request_success_total", "Count of successfully processed requests."),
         "finished_reason",
@@ -84,14 +84,16 @@ pub(super) fn counters(release: Release, stats: &Stats) -> Vec<Family<'static>> 
             ("error", stats.finished_error as f64),
             ("repetition", stats.finished_repetition as f64),
         ],
-    ));
+    );
+    if release < Release::V0_20 {
+        // That release does not know the last reason.
+        ended.samples.pop();
+    }
+    families.push(ended);
     if release >= Release::V0_32 {
         let refused = Family::by(
             FamilyKind::Counter,
-            (
-                "vllm:admission_rejections_total",
-                "Number of admission attempts rejected by a queue limit, by reason.",
-            ),
+            ("vllm:admission_rejections_total", "Number of admission attempts rejected by a queue limit, by reason."),
             "reason",
             [
                 ("max_num_queued_reqs", stats.rejected_requests as f64),
