@@ -6,7 +6,15 @@ use crate::{
     core::{Bench, Core},
     emit::stats::{Ended, Gauges, Stats},
     kv_cache::KvCache,
-    language::Language,
+    language::{
+        Language,
+        batch::{BatchView, Step},
+        draw::Generator,
+        logprobs::Scored,
+        sampling::SamplingError,
+        special::END_OF_TURN,
+        speech::Speech,
+    },
     request::{FinishReason, Life, NewRequest, RequestId, RequestState, Slots, Status},
     scheduler::{Decisions, Scheduled},
     timing::{NoiseSource, StepTime},
@@ -33,6 +41,8 @@ pub struct Output {
     /// Whether an event ends with this token; else the next token of the same request, in the same result, is part of
     /// the same event.
     pub ends_event: bool,
+    /// Where its log probabilities stand in [`StepResult::scored`], if they were asked for.
+    pub scored: Option<u32>,
 }
 
 /// A request that ended.
@@ -52,6 +62,19 @@ pub struct Finished {
     pub life: Life,
 }
 
+/// An answer whose tokens were chosen one by one, with all that was returned of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spoken {
+    /// The caller's own name for the request.
+    pub tag: u64,
+    /// Why it ended.
+    pub reason: FinishReason,
+    /// Most tokens that it could have had.
+    pub max_tokens: u32,
+    /// The answer.
+    pub speech: Box<Speech>,
+}
+
 /// What a step handed out.
 #[derive(Debug, Clone, Copy)]
 pub struct StepResult<'a> {
@@ -59,6 +82,8 @@ pub struct StepResult<'a> {
     pub outputs: &'a [Output],
     /// Requests that ended with this step.
     pub finished: &'a [Finished],
+    /// Log probabilities of those tokens for which they were asked.
+    pub scored: &'a [Scored],
 }
 
 /// Why a request is refused at the door.
@@ -79,6 +104,9 @@ pub enum Refusal {
         /// `max_tokens`
         max_tokens: u32,
     },
+    /// A sampling setting out of range.
+    #[error(transparent)]
+    Sampling(#[from] SamplingError),
     /// The prompt leaves no room for a single token.
     #[error(
         "the maximum context length is {max_model_len} tokens, but the prompt has {prompt_tokens}: shorten the prompt"
@@ -119,6 +147,12 @@ pub struct Engine {
     stats: Stats,
     outputs: Vec<Output>,
     finished: Vec<Finished>,
+    scored: Vec<Scored>,
+    spoken: Vec<Spoken>,
+    /// What the sampler remembers.
+    generator: Generator,
+    /// Requests there are whose tokens are chosen one by one.
+    speaking: u32,
 }
 
 impl Engine {
@@ -129,11 +163,7 @@ impl Engine {
     pub fn new(config: EngineConfig, seed: u64) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
-            language: Language::new(
-                config.model_seed,
-                firstcheck_workload::text::VOCABULARY,
-                config.mean_output_tokens,
-            ),
+            language: Language::of(&config),
             slots: Slots::default(),
             core: Core::new(&config),
             incoming: VecDeque::new(),
@@ -143,6 +173,10 @@ impl Engine {
             stats: Stats::new(config.max_model_len),
             outputs: Vec::new(),
             finished: Vec::new(),
+            scored: Vec::new(),
+            spoken: Vec::new(),
+            generator: Generator::default(),
+            speaking: 0,
             config,
         })
     }
@@ -207,11 +241,21 @@ impl Engine {
     ///
     /// # Errors
     /// A request that could never be answered in full.
-    pub fn submit(&mut self, now_ns: i64, request: NewRequest) -> Result<RequestId, Refusal> {
+    pub fn submit(&mut self, now_ns: i64, mut request: NewRequest) -> Result<RequestId, Refusal> {
+        request.prompt = self.config.sampler.prompt.apply(request.prompt);
         let max_tokens = self.admissible(&request)?;
-        let key = self.language.read(&request.prompt);
-        let ends_at =
-            if request.ignore_eos { u32::MAX } else { self.language.natural_length(key).max(request.min_tokens) };
+        let speech = self.language.begin(&request.prompt, request.sampling.as_deref(), request.lengths());
+        let context = match &speech {
+            Some(speech) => speech.begun_from(),
+            None => self.language.read(&request.prompt),
+        };
+        // An answer whose tokens are chosen one by one ends when it does.
+        let ends_at = if request.ignore_eos || speech.is_some() {
+            u32::MAX
+        } else {
+            self.language.natural_length(context).max(request.min_tokens.saturating_add(1))
+        };
+        self.speaking += u32::from(speech.is_some());
         let id = self.slots.insert(RequestState {
             generation: 0,
             tag: request.tag,
@@ -222,7 +266,8 @@ impl Engine {
             num_computed: 0,
             max_tokens,
             ends_at,
-            language_key: key,
+            context,
+            speech,
             features: request.features,
             blocks: Vec::new(),
             hashes: Vec::new(),
@@ -240,11 +285,15 @@ impl Engine {
         if prompt_tokens == 0 {
             return Err(Refusal::EmptyPrompt);
         }
+        if let Some(sampling) = &request.sampling {
+            sampling.validate(self.config.sampler.max_logprobs)?;
+        }
         let room = u32::try_from(prompt_tokens).ok().and_then(|len| max_model_len.checked_sub(len));
         let Some(room) = room.filter(|room| *room > 0) else {
             return Err(Refusal::PromptTooLong { prompt_tokens, max_model_len });
         };
-        let max_tokens = request.max_tokens.unwrap_or(room);
+        let most = self.config.sampler.defaults.max_tokens.unwrap_or(u32::MAX);
+        let max_tokens = request.max_tokens.unwrap_or(room).min(most);
         if max_tokens == 0 {
             return Err(Refusal::NoOutput);
         }
@@ -319,11 +368,14 @@ impl Engine {
     pub fn finish_step(&mut self, now_ns: i64) -> StepResult<'_> {
         self.outputs.clear();
         self.finished.clear();
+        self.scored.clear();
+        self.spoken.clear();
         if let Some((began_ns, decisions)) = self.in_flight.take() {
             self.stats.steps += 1;
             self.stats.busy_ns += now_ns - began_ns;
             self.stats.cpu.core_ns += (self.config.host_seconds * 1e9).round() as i64;
             self.stats.decided(decisions);
+            let step = self.step_in_hand();
             let (mut reported, mut left) = (0, false);
             for place in 0..self.core.batch().len() {
                 let Scheduled { id, samples, .. } = self.core.batch()[place];
@@ -334,7 +386,7 @@ impl Engine {
                     self.leave(slot);
                 } else if self.slots[slot].status == Status::Running {
                     if samples {
-                        reported += self.emit(slot, now_ns);
+                        reported += self.emit(slot, now_ns, &step, place as u32);
                     }
                     let ended = self.slots.slot_of(id).is_none();
                     left |= ended;
@@ -354,16 +406,47 @@ impl Engine {
             self.stats.leak(&self.config.memory.host.leak, now_ns);
             self.publish();
         }
-        StepResult { outputs: &self.outputs, finished: &self.finished }
+        StepResult { outputs: &self.outputs, finished: &self.finished, scored: &self.scored }
+    }
+
+    /// Answers that ended with the last finished step and whose tokens were chosen one by one; given once.
+    pub fn take_spoken(&mut self) -> std::vec::Drain<'_, Spoken> {
+        self.spoken.drain(..)
+    }
+
+    /// What the sampler can see of the step in hand.
+    fn step_in_hand(&self) -> Step {
+        match self.speaking {
+            0 => Step::default(),
+            _ => {
+                let rows = self.core.batch().iter().map(|row| self.slots.slot_of(row.id));
+                Step::over(self.stats.steps, rows.map(|slot| self.slots[slot?].speech.as_deref()))
+            }
+        }
     }
 
     /// Appends one token to a request and ends it if that was the last; returns the tokens that the step reports for it.
-    fn emit(&mut self, slot: u32, now_ns: i64) -> i64 {
+    fn emit(&mut self, slot: u32, now_ns: i64, step: &Step, row: u32) -> i64 {
         let id = self.slots.id_of(slot);
         let request = &mut self.slots[slot];
         let position = request.output_len;
         request.output_len += 1;
-        let token = self.language.token(request.language_key, position);
+        let (mut scored, mut stopped) = (None, request.output_len >= request.ends_at);
+        let token = match &mut request.speech {
+            None if stopped => END_OF_TURN,
+            None => self.language.token(request.context, position),
+            Some(speech) => {
+                let (cached_tokens, preemptions) = (request.life.cached_tokens, request.life.preemptions);
+                let view = BatchView { step, row, cached_tokens, preemptions };
+                let token = self.language.speak(speech, &view, &mut self.generator);
+                stopped = speech.stopped_by().is_some();
+                if let Some(last) = speech.scored().last() {
+                    scored = Some(self.scored.len() as u32);
+                    self.scored.push(last.clone());
+                }
+                token
+            }
+        };
         let mut reported = 1;
         match request.life.last_token_ns {
             Some(before) => self.stats.itl.observe(now_ns - before),
@@ -375,7 +458,7 @@ impl Engine {
             }
         }
         request.life.last_token_ns = Some(now_ns);
-        let finish = if request.output_len >= request.ends_at {
+        let finish = if stopped {
             Some(FinishReason::Stop)
         } else if request.output_len >= request.max_tokens || request.num_tokens() >= self.config.max_model_len {
             Some(FinishReason::Length)
@@ -383,18 +466,24 @@ impl Engine {
             None
         };
         let (tag, cached_tokens) = (request.tag, request.life.cached_tokens);
-        self.outputs.push(Output { id, tag, token, position, cached_tokens, finish, at_ns: now_ns, ends_event: true });
+        let (at_ns, ends_event) = (now_ns, true);
+        self.outputs.push(Output { id, tag, token, position, cached_tokens, finish, at_ns, ends_event, scored });
         if let Some(reason) = finish {
             let (prompt_tokens, output_tokens, life) = (request.prompt_len(), request.output_len, request.life);
             let max_tokens = request.max_tokens;
             self.stats.ended(&life, Ended { reason, prompt_tokens, output_tokens, max_tokens });
             self.finished.push(Finished { id, tag, reason, prompt_tokens, output_tokens, life });
+            if let Some(speech) = self.slots[slot].speech.take() {
+                self.speaking -= 1;
+                self.spoken.push(Spoken { tag, reason, max_tokens, speech });
+            }
             self.leave(slot);
         }
         reported
     }
 
     fn leave(&mut self, slot: u32) {
+        self.speaking -= u32::from(self.slots[slot].speech.is_some());
         self.core.release(&self.language, &mut self.slots, slot);
         self.slots.remove(slot);
     }

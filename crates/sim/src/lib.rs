@@ -45,7 +45,7 @@ pub use config::{
     GraphMode, Graphs, Host, LateRank, Offload, Parallel, Pause, PauseClock, Policy, SchedulePolicy, Sglang, SlowRank,
     Speculation, Structured,
 };
-pub use engine::{Engine, Finished, Output, Refusal, StepResult};
+pub use engine::{Engine, Finished, Output, Refusal, Spoken, StepResult};
 pub use request::{Features, FinishReason, Images, Life, NewRequest, RequestId};
 pub use simulate::{RequestTruth, SimError, SimulateOptions, Simulated, Truth, simulate, simulate_with_truth};
 pub use timing::{Linear, Noise, Preset, Roofline, StepShape, Timing};

@@ -28,8 +28,11 @@ pub use sglang::{SchedulePolicy, Sglang};
 pub use speculation::{ClassAcceptance, Speculation};
 pub use structured::Structured;
 
+pub mod sampler;
+
 use crate::timing::{Noise, Timing};
 use error::within;
+use sampler::Sampler;
 use serde::{Deserialize, Serialize};
 
 /// Which engine a deployment runs.
@@ -118,6 +121,8 @@ pub struct EngineConfig {
     pub mean_output_tokens: f64,
     /// Which toy model answers: equal seeds give equal answers to equal prompts.
     pub model_seed: u64,
+    /// How tokens are chosen and what is told of it.
+    pub sampler: Sampler,
     /// Resident memory of the API server at rest, bytes: what the metrics page states in virtual time.
     pub resident_bytes: f64,
     /// What all time on the GPU is multiplied by: a slower board, lower clocks.
@@ -176,6 +181,7 @@ impl Default for EngineConfig {
             noise: Noise::default(),
             mean_output_tokens: 200.0,
             model_seed: 0,
+            sampler: Sampler::default(),
             resident_bytes: 1e9,
             gpu_slowness: 1.0,
             graphs: Graphs::default(),
@@ -230,6 +236,7 @@ impl EngineConfig {
         }
         self.timing.validate()?;
         self.sections()?;
+        self.sampler.validate()?;
         match self.engine {
             EngineKind::Vllm => self.validate_vllm(),
             EngineKind::Sglang => self.sglang.validate(self.max_model_len),

@@ -6,7 +6,11 @@ pub use features::{Features, Images};
 
 use crate::{
     kv_cache::{hash::BlockHash, pool::BlockId},
-    language::Language,
+    language::{
+        Context, Language,
+        sampling::Sampling,
+        speech::{Lengths, Speech},
+    },
 };
 use std::sync::Arc;
 
@@ -25,6 +29,8 @@ pub struct NewRequest {
     pub ignore_eos: bool,
     /// What it asks for besides tokens.
     pub features: Features,
+    /// How its tokens are chosen; `None`: always the likeliest, told without log probabilities.
+    pub sampling: Option<Box<Sampling>>,
 }
 
 impl NewRequest {
@@ -37,7 +43,12 @@ impl NewRequest {
             min_tokens: 0,
             ignore_eos: true,
             features: Features::default(),
+            sampling: None,
         }
+    }
+
+    pub(crate) fn lengths(&self) -> Lengths {
+        Lengths { min_tokens: self.min_tokens, ignore_eos: self.ignore_eos }
     }
 }
 
@@ -87,8 +98,11 @@ pub struct RequestState {
     pub(crate) max_tokens: u32,
     /// Output length after which the model ends its answer; `u32::MAX`: never.
     pub(crate) ends_at: u32,
-    pub(crate) language_key: u64,
     pub(crate) features: Features,
+    /// What the language model makes of the prompt.
+    pub(crate) context: Context,
+    /// The answer, where its tokens are chosen one by one.
+    pub(crate) speech: Option<Box<Speech>>,
     pub(crate) blocks: Vec<BlockId>,
     pub(crate) hashes: Vec<BlockHash>,
     pub(crate) cached_blocks: u32,
@@ -130,9 +144,13 @@ impl RequestState {
     }
 
     pub(crate) fn token(&self, position: u32, language: &Language) -> u32 {
-        match self.prompt.get(position as usize) {
+        if let Some(token) = self.prompt.get(position as usize) {
+            return *token;
+        }
+        let place = position - self.prompt_len();
+        match self.speech.as_ref().and_then(|speech| speech.tokens().get(place as usize)) {
             Some(token) => *token,
-            None => language.token(self.language_key, position - self.prompt_len()),
+            None => language.token(self.context, place),
         }
     }
 }
@@ -166,6 +184,7 @@ impl Slots {
         state.status = Status::Gone;
         state.prompt = Arc::from([]);
         state.hashes = Vec::new();
+        state.speech = None;
         self.free.push(slot);
     }
 

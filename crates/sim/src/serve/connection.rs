@@ -155,6 +155,7 @@ async fn submit(shared: &Shared, request: Request<Incoming>, endpoint: Endpoint)
         min_tokens: ask.min_tokens,
         ignore_eos: ask.ignore_eos,
         features: Features::default(),
+        sampling: None,
     };
     let stream = shared.submit(new, render).map_err(|refusal| ApiError::bad(refusal.to_string(), None))?;
     Ok((ask.stream, stream))

@@ -114,14 +114,14 @@ impl<'a> Drive<'a> {
         request.prompt_tokens = u32::try_from(prompt.len()).ok();
         request.requested_tokens = max_tokens;
         request.session = item.session;
-        let ignore_eos = item.output_tokens.is_some();
         let new = NewRequest {
             tag: u64::from(row),
             prompt: prompt.into(),
             max_tokens,
             min_tokens: 0,
-            ignore_eos,
+            ignore_eos: item.output_tokens.is_some(),
             features: Features::default(),
+            sampling: None,
         };
         match self.engine.submit(now_ns, new) {
             Ok(id) => {
@@ -143,7 +143,7 @@ impl<'a> Drive<'a> {
     }
 
     fn deliver(&mut self, now_ns: i64) {
-        let StepResult { outputs, finished } = self.engine.finish_step(now_ns);
+        let StepResult { outputs, finished, .. } = self.engine.finish_step(now_ns);
         let now = Moment::at(now_ns);
         for output in outputs {
             let request = &mut self.requests[output.tag as usize];

@@ -10,6 +10,7 @@
 mod config;
 mod determinism;
 mod invariants;
+mod language;
 mod memory;
 mod metrics;
 mod play;
