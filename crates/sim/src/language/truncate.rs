@@ -45,7 +45,10 @@ impl Logits {
         self.sort();
         if settings.min_p > 0.0 {
             let least = self.blocks.first().map_or(0.0, |top| top.logit) + settings.min_p.ln();
-            self.blocks.iter_mut().filter(|block| block.logit < least).for_each(|block| block.logit = f64::NEG_INFINITY);
+            self.blocks
+                .iter_mut()
+                .filter(|block| block.logit < least)
+                .for_each(|block| block.logit = f64::NEG_INFINITY);
         }
         if settings.top_k > 0 {
             let mut left = settings.top_k;

@@ -108,7 +108,8 @@ fn natural_lengths_are_exponential_however_tokens_are_chosen() {
 fn a_text_scored_as_a_prompt_has_the_log_probabilities_of_its_generation() {
     let language = healthy();
     for temperature in [0.0, 0.8] {
-        let asked = Sampling { temperature: Some(temperature), seed: Some(3), logprobs: Some(4), ..Sampling::default() };
+        let asked =
+            Sampling { temperature: Some(temperature), seed: Some(3), logprobs: Some(4), ..Sampling::default() };
         let prompt = prompt(5, 30);
         let speech = alone(&language, &prompt, &asked, 100);
         assert_eq!(language.score(&prompt, speech.tokens(), 1.0, false, 4), speech.scored());

@@ -31,7 +31,9 @@ pub fn prompt(seed: u32, tokens: u32) -> Arc<[u32]> {
 
 /// An answer that does not end of itself.
 pub fn begin(language: &Language, prompt: &Arc<[u32]>, sampling: &Sampling) -> Speech {
-    *language.begin(prompt, Some(sampling), Lengths { min_tokens: 0, ignore_eos: true }).expect("sampling was asked for")
+    *language
+        .begin(prompt, Some(sampling), Lengths { min_tokens: 0, ignore_eos: true })
+        .expect("sampling was asked for")
 }
 
 /// `tokens` tokens of an answer alone in the engine, whose steps are counted from `first_step`.

@@ -106,13 +106,8 @@ fn random_numbers_are_uniform_along_positions_rows_and_seeds() {
 
 #[test]
 fn processed_log_probabilities_are_those_of_what_was_kept() {
-    let asked = Sampling {
-        temperature: Some(0.7),
-        top_p: Some(0.9),
-        logprobs: Some(20),
-        seed: Some(4),
-        ..Sampling::default()
-    };
+    let asked =
+        Sampling { temperature: Some(0.7), top_p: Some(0.9), logprobs: Some(20), seed: Some(4), ..Sampling::default() };
     let processed = with(Sampler { logprobs_mode: LogprobsMode::ProcessedLogprobs, ..Sampler::default() });
     let (raw, processed) = (healthy(), processed);
     let (raw, processed) = (alone(&raw, &prompt(1, 9), &asked, 200), alone(&processed, &prompt(1, 9), &asked, 200));
