@@ -1,13 +1,14 @@
 //! An LLM-serving engine in virtual time: the scheduler and KV cache of vLLM V1 for dense full-attention models, step
 //! times from a calibrated roofline, and the metrics page it would show.
 //!
-//! The [`Engine`] knows no clock: [`simulate()`] drives it in virtual time, the `serve` feature behind HTTP. It copies
+//! The [`Engine`] knows no clock: [`simulate()`] drives one in virtual time, [`simulate_scenario`] a [`Deployment`] of
+//! several with whatever goes wrong in it ([`fault`]), the `serve` feature one behind HTTP. It copies
 //! control flow, not numerics: tokens come from a toy [`language`] model.
 //!
 //! **What is modelled**: continuous batching with a token budget and chunked prefill, first-come-first-served admission
 //! with the full-prompt gate, paged KV blocks with chained hashes and lazy eviction, preemption by recompute, host and
 //! frontend time, spread of step times. **What is not**: speculative decoding, overlapped scheduling (its cost is in
-//! [`EngineConfig::host_seconds`]), other attention kinds, LoRA, multimodal input, KV transfer, several replicas.
+//! [`EngineConfig::host_seconds`]), other attention kinds, LoRA, multimodal input, KV transfer.
 //!
 //! # Example: one request, alone
 //! ```
@@ -27,13 +28,16 @@
 pub mod clock;
 pub mod config;
 mod core;
+pub mod deployment;
 pub mod emit;
 pub mod engine;
+pub mod fault;
 pub mod kv_cache;
 pub mod language;
 pub mod memory;
 pub mod radix_cache;
 pub mod request;
+pub mod router;
 mod scheduler;
 #[cfg(feature = "serve")]
 pub mod serve;
@@ -45,7 +49,10 @@ pub use config::{
     GraphMode, Graphs, Host, LateRank, Offload, Parallel, Pause, PauseClock, Policy, SchedulePolicy, Sglang, SlowRank,
     Speculation, Structured,
 };
+pub use deployment::{Deployment, DeploymentError, Scenario};
 pub use engine::{Engine, Finished, Output, Refusal, Spoken, StepResult};
 pub use request::{Features, FinishReason, Images, Life, NewRequest, RequestId};
-pub use simulate::{RequestTruth, SimError, SimulateOptions, Simulated, Truth, simulate, simulate_with_truth};
+pub use simulate::{
+    RequestTruth, SimError, SimulateOptions, Simulated, Truth, simulate, simulate_scenario, simulate_with_truth,
+};
 pub use timing::{Linear, Noise, Preset, Roofline, StepShape, Timing};

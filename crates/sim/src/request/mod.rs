@@ -110,7 +110,7 @@ pub struct RequestState {
 }
 
 /// The true course of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Life {
     /// Handed to the server.
     pub arrival_ns: i64,
@@ -131,6 +131,7 @@ pub struct Life {
     /// Time between a preemption and the next admission, summed.
     pub preempted_ns: i64,
     /// When it was last preempted, with the tokens computed until then.
+    #[serde(skip)]
     pub(crate) thrown_out: Option<(i64, u32)>,
 }
 

@@ -1,14 +1,18 @@
 //! A whole run in virtual time: the same trace that a client would offer to a server, without a server.
 
-mod client;
+mod caller;
 mod drive;
+mod plan;
 mod record;
 mod scrape;
 mod truth;
 
-pub use truth::{RequestTruth, Truth};
+pub use truth::{FaultTruth, ReplicaTruth, RequestTruth, Truth};
 
-use crate::config::{ConfigError, EngineConfig};
+use crate::{
+    config::EngineConfig,
+    deployment::{DeploymentError, Scenario},
+};
 use firstcheck_model::{moment::Moment, recording::Recording, run::RunId, slo::Slo, unit::Seconds};
 use firstcheck_workload::trace::Trace;
 
@@ -28,12 +32,12 @@ pub struct SimulateOptions {
     pub window_end: Option<Moment>,
     /// The SLO the run is measured under.
     pub slo: Option<Slo>,
-    /// Time from the send after which the client gives a request up.
-    pub request_timeout: Option<Seconds>,
+    /// Whether every event is recorded: without them a run of millions of requests fits into memory.
+    pub events: bool,
 }
 
 impl SimulateOptions {
-    /// No warm-up, a sample every 5 s, no time limit.
+    /// No warm-up, a sample every 5 s, every event.
     pub fn new(seed: u64, run: impl Into<String>) -> Self {
         Self {
             seed,
@@ -42,7 +46,7 @@ impl SimulateOptions {
             scrape_interval: Seconds(5.0),
             window_end: None,
             slo: None,
-            request_timeout: None,
+            events: true,
         }
     }
 }
@@ -60,9 +64,9 @@ pub struct Simulated {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// The engine would not start.
-    #[error("the engine refuses its configuration: {0}")]
-    Config(#[from] ConfigError),
+    /// The deployment would not start.
+    #[error(transparent)]
+    Deployment(#[from] DeploymentError),
     /// Requests wait for a free stream, but the trace has no stream.
     #[error("request {row} waits for a free stream, but the trace's arrivals are not a closed loop with streams")]
     NoStreams {
@@ -110,9 +114,18 @@ pub fn simulate_with_truth(
     trace: &Trace,
     options: &SimulateOptions,
 ) -> Result<Simulated, SimError> {
+    simulate_scenario(&Scenario::single(config.clone()), trace, options)
+}
+
+/// Runs `trace` against a deployment that may change on its way. Equal arguments give equal results, bit by bit.
+///
+/// # Errors
+/// A deployment that would not start, or a trace or options that cannot be played.
+pub fn simulate_scenario(scenario: &Scenario, trace: &Trace, options: &SimulateOptions) -> Result<Simulated, SimError> {
     options.validate()?;
-    let finished = drive::Drive::new(config, trace, options)?.run();
-    Ok(record::assemble(finished, config, trace, options))
+    let mut finished = drive::Drive::new(scenario, trace, options)?.run();
+    finished.truth.faults = scenario.faults().to_vec();
+    Ok(record::assemble(finished, scenario, trace, options))
 }
 
 impl SimulateOptions {
@@ -120,12 +133,6 @@ impl SimulateOptions {
         let checks = [
             ("warm_up", self.warm_up.0, self.warm_up.0 >= 0.0, "zero or more"),
             ("scrape_interval", self.scrape_interval.0, self.scrape_interval.0 >= 1e-3, "at least 1 ms"),
-            (
-                "request_timeout",
-                self.request_timeout.map_or(1.0, |limit| limit.0),
-                self.request_timeout.is_none_or(|limit| limit.0 > 0.0),
-                "more than zero",
-            ),
         ];
         for (name, seconds, in_range, expected) in checks {
             if !in_range || seconds > 1e9 {
@@ -138,5 +145,10 @@ impl SimulateOptions {
 
 /// Whole nanoseconds of a validated duration.
 fn nanoseconds(duration: Seconds) -> i64 {
-    (duration.0 * 1e9).round() as i64
+    nanoseconds_of(duration.0)
+}
+
+/// Whole nanoseconds of validated seconds.
+fn nanoseconds_of(seconds: f64) -> i64 {
+    (seconds * 1e9).round() as i64
 }

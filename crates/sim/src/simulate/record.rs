@@ -1,12 +1,12 @@
 //! A finished run as a recording.
 
 use super::{SimulateOptions, Simulated, drive::Finished, truth::RequestTruth};
-use crate::config::EngineConfig;
+use crate::{config::EngineConfig, deployment::Scenario};
 use firstcheck_model::{
     fingerprint::{Fingerprint, field},
     moment::Moment,
     recording::Recording,
-    run::{CacheState, ClientHealth, Clock, ClockKind, Origin, RunInfo, WorkloadInfo},
+    run::{CacheState, ClientHealth, Clock, ClockKind, Detail, Origin, RunInfo, WorkloadInfo},
     span::{Stage, StageSpan},
     unit::Seconds,
 };
@@ -14,17 +14,13 @@ use firstcheck_workload::{hash::trace_hash, trace::Trace};
 
 const TOOL: &str = concat!("firstcheck ", env!("CARGO_PKG_VERSION"));
 
-pub(super) fn assemble(
-    finished: Finished,
-    config: &EngineConfig,
-    trace: &Trace,
-    options: &SimulateOptions,
-) -> Simulated {
+pub(super) fn assemble(finished: Finished, scenario: &Scenario, trace: &Trace, options: &SimulateOptions) -> Simulated {
     let Finished { requests, events, scraper, truth } = finished;
     let workload = WorkloadInfo {
         description: trace.description.clone(),
         arrivals: trace.arrivals.clone(),
-        trace_hash: Some(trace_hash(trace)),
+        // Rows that were changed on their way are not those of the trace.
+        trace_hash: (!scenario.client_departs()).then(|| trace_hash(trace)),
         salt: trace.salt.clone(),
         streaming: Some(true),
         warm_up: Some(options.warm_up),
@@ -35,9 +31,17 @@ pub(super) fn assemble(
     info.window = Some(scraper.window(truth.end_ns));
     info.seed = Some(options.seed);
     info.slo = options.slo;
-    info.fingerprint = fingerprint(config);
+    let deployment = scenario.deployment();
+    // The address answers with whichever replica it meets; the first one stands for all.
+    if let Some(replica) = deployment.replicas.first() {
+        info.fingerprint = fingerprint(&replica.engine);
+    }
+    if !options.events {
+        info.detail = Detail::Requests;
+    }
     info.client = Some(punctual());
-    let spans = truth.requests.iter().enumerate().flat_map(|(row, request)| spans(row as u32, request.as_ref()));
+    let name = |replica: u32| (deployment.replicas.len() > 1).then(|| deployment.name_of(replica as usize));
+    let spans = truth.requests.iter().enumerate().flat_map(|(row, request)| spans(row as u32, request.as_ref(), name));
     let spans = spans.collect();
     let recording = Recording { info, requests, events, signals: scraper.into_series(), spans };
     Simulated { recording, truth }
@@ -54,8 +58,8 @@ fn punctual() -> ClientHealth {
 }
 
 /// The stages that vLLM's request span tells: queue, prefill, decode. A wait after a preemption lies within decode.
-fn spans(row: u32, request: Option<&RequestTruth>) -> Vec<StageSpan> {
-    let Some(RequestTruth { life, .. }) = request else { return Vec::new() };
+fn spans(row: u32, request: Option<&RequestTruth>, name: impl Fn(u32) -> Option<String>) -> Vec<StageSpan> {
+    let Some(RequestTruth { life, replica, .. }) = request else { return Vec::new() };
     let (Some(scheduled), Some(first), Some(last)) = (life.scheduled_ns, life.first_token_ns, life.last_token_ns)
     else {
         return Vec::new();
@@ -67,7 +71,7 @@ fn spans(row: u32, request: Option<&RequestTruth>) -> Vec<StageSpan> {
         stage,
         start: Moment::at(start),
         end: Moment::at(end),
-        replica: None,
+        replica: name(*replica),
     };
     stages.map(span).to_vec()
 }

@@ -1,10 +1,9 @@
-//! Samples of the metrics page over a run.
+//! Samples of the metrics pages over a run.
 
 use super::{SimulateOptions, nanoseconds};
 use crate::{
-    config::EngineConfig,
-    emit::metrics::{Process, engine_labels, families, suffix},
-    engine::Engine,
+    deployment::{ScrapeMode, fleet::Fleet},
+    emit::metrics::{Family, Process, engine_labels, families, suffix},
 };
 use firstcheck_model::{
     moment::{Moment, Window},
@@ -16,8 +15,7 @@ use firstcheck_workload::trace::{Due, Trace};
 /// run's end.
 #[derive(Debug)]
 pub(super) struct Scraper {
-    series: Vec<Series>,
-    process: Process,
+    pages: Vec<Page>,
     start_ns: i64,
     interval_ns: i64,
     /// End of the window, where it is known before the run.
@@ -25,35 +23,37 @@ pub(super) struct Scraper {
     regular_ns: i64,
     window_end_due: bool,
     last_ns: Option<i64>,
+    /// Readings taken so far.
+    readings: usize,
 }
 
 impl Scraper {
-    pub(super) fn new(engine: &Engine, trace: &Trace, options: &SimulateOptions) -> Self {
+    pub(super) fn new(fleet: &Fleet, trace: &Trace, options: &SimulateOptions) -> Self {
         let start_ns = nanoseconds(options.warm_up);
         let end_ns = options.window_end.and_then(Moment::get).or_else(|| last_planned(trace).map(|at| at + 1));
         let mut scraper = Self {
-            series: Vec::new(),
-            process: process(engine.config()),
+            pages: Vec::new(),
             start_ns,
             interval_ns: nanoseconds(options.scrape_interval).max(1),
             end_ns,
             regular_ns: start_ns,
             window_end_due: end_ns.is_some(),
             last_ns: None,
+            readings: 0,
         };
-        scraper.sample(engine, 0);
+        scraper.sample(fleet, 0);
         scraper
     }
 
     /// Takes the samples due before `now_ns`, of the state that holds until then.
-    pub(super) fn before(&mut self, engine: &Engine, now_ns: i64) {
+    pub(super) fn before(&mut self, fleet: &Fleet, now_ns: i64) {
         loop {
             let window_end = self.end_ns.filter(|_| self.window_end_due).unwrap_or(i64::MAX);
             let due = self.regular_ns.min(window_end);
             if due >= now_ns {
                 return;
             }
-            self.sample(engine, due);
+            self.sample(fleet, due);
             if due == self.regular_ns {
                 self.regular_ns += self.interval_ns;
             }
@@ -63,12 +63,12 @@ impl Scraper {
         }
     }
 
-    pub(super) fn end(&mut self, engine: &Engine, now_ns: i64) {
-        self.before(engine, now_ns);
-        self.sample(engine, now_ns);
+    pub(super) fn end(&mut self, fleet: &Fleet, now_ns: i64) {
+        self.before(fleet, now_ns);
+        self.sample(fleet, now_ns);
         // A window that ends after the run's last event still needs a sample at its end.
         if let Some(end_ns) = self.end_ns.filter(|end_ns| self.window_end_due && *end_ns > now_ns) {
-            self.sample(engine, end_ns);
+            self.sample(fleet, end_ns);
         }
     }
 
@@ -79,24 +79,89 @@ impl Scraper {
     }
 
     pub(super) fn into_series(self) -> Vec<Series> {
-        self.series
+        self.pages.into_iter().flat_map(|page| page.series).collect()
     }
 
-    fn sample(&mut self, engine: &Engine, at_ns: i64) {
+    fn sample(&mut self, fleet: &Fleet, at_ns: i64) {
         if self.last_ns.is_some_and(|last| last >= at_ns) {
             return;
         }
         self.last_ns = Some(at_ns);
-        let families = families(engine, &self.process);
-        if self.series.is_empty() {
-            self.series = skeleton(&families, &engine.config().model_name);
+        let deployment = fleet.deployment();
+        let replicas = fleet.members().len();
+        match deployment.scrape {
+            ScrapeMode::EachReplica => {
+                for replica in 0..replicas {
+                    self.read(fleet, replica, replica, at_ns);
+                }
+            }
+            ScrapeMode::LoadBalanced => self.read(fleet, self.readings % replicas, 0, at_ns),
         }
-        let values = families.iter().flat_map(|family| family.samples.iter().map(|sample| sample.value));
-        for (series, value) in self.series.iter_mut().zip(values) {
+        self.readings += 1;
+    }
+
+    /// Reads a replica's page into the page of number `place`.
+    fn read(&mut self, fleet: &Fleet, replica: usize, place: usize, at_ns: i64) {
+        let member = &fleet.members()[replica];
+        let config = member.engine().config();
+        let process =
+            Process { start_unix_seconds: member.started_seconds(), resident_bytes: Some(config.resident_bytes) };
+        let families = families(member.engine(), &process);
+        while self.pages.len() <= place {
+            let name = fleet.deployment().page_of(self.pages.len());
+            self.pages.push(Page { name, series: Vec::new(), layouts: Vec::new() });
+        }
+        let key = LayoutKey { replica, restarts: member.restarts(), samples: samples(&families).count() };
+        self.pages[place].add(key, &families, &config.model_name, at_ns);
+    }
+}
+
+/// A metrics page over a run.
+#[derive(Debug)]
+struct Page {
+    name: String,
+    series: Vec<Series>,
+    /// Where the samples of a page of that layout go.
+    layouts: Vec<(LayoutKey, Vec<usize>)>,
+}
+
+/// Readings that agree in it have the same samples in the same order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LayoutKey {
+    replica: usize,
+    restarts: u32,
+    samples: usize,
+}
+
+impl Page {
+    fn add(&mut self, key: LayoutKey, families: &[Family<'_>], model: &str, at_ns: i64) {
+        let layout = match self.layouts.iter().position(|(known, _)| *known == key) {
+            Some(place) => place,
+            None => {
+                let new: Vec<Series> = skeleton(families, model, &self.name).collect();
+                let places = new.into_iter().map(|series| self.place_of(series)).collect();
+                self.layouts.push((key, places));
+                self.layouts.len() - 1
+            }
+        };
+        for (place, value) in self.layouts[layout].1.iter().zip(samples(families)) {
+            let series = &mut self.series[*place];
             series.at.push(Moment::at(at_ns));
             series.value.push(value);
         }
     }
+
+    fn place_of(&mut self, new: Series) -> usize {
+        let same = |old: &Series| old.name == new.name && old.part == new.part && old.labels == new.labels;
+        self.series.iter().position(same).unwrap_or_else(|| {
+            self.series.push(new);
+            self.series.len() - 1
+        })
+    }
+}
+
+fn samples<'a>(families: &'a [Family<'_>]) -> impl Iterator<Item = f64> + 'a {
+    families.iter().flat_map(|family| family.samples.iter().map(|sample| sample.value))
 }
 
 /// The last send that the trace fixes, if it fixes all of them.
@@ -109,28 +174,22 @@ fn last_planned(trace: &Trace) -> Option<i64> {
     last
 }
 
-/// What the page states of the process: virtual time starts with it.
-fn process(config: &EngineConfig) -> Process {
-    Process { start_unix_seconds: 0.0, resident_bytes: Some(config.resident_bytes) }
-}
-
-fn skeleton(families: &[crate::emit::metrics::Family<'_>], model: &str) -> Vec<Series> {
-    let mut all = Vec::new();
-    for family in families {
-        for sample in &family.samples {
+/// Series without samples, one for each sample of the page.
+fn skeleton<'a>(families: &'a [Family<'_>], model: &'a str, page: &'a str) -> impl Iterator<Item = Series> + 'a {
+    families.iter().flat_map(move |family| {
+        family.samples.iter().map(move |sample| {
             let own = sample.labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into_owned()));
             let engine = engine_labels(family.engine_labels, model).map(|(name, value)| (name.into(), value.into()));
-            all.push(Series {
+            Series {
                 name: format!("{}{}", family.name, suffix(sample.part)),
                 labels: Labels::new(own.chain(engine).collect()),
-                page: "main".into(),
+                page: page.to_owned(),
                 kind: family.series_kind(),
                 part: sample.part,
                 signal: None,
                 at: Vec::new(),
                 value: Vec::new(),
-            });
-        }
-    }
-    all
+            }
+        })
+    })
 }

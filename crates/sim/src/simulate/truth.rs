@@ -1,9 +1,10 @@
 //! What really happened in a simulated run.
 
-use crate::request::Life;
+use crate::{fault::Fault, request::Life};
+use serde::Serialize;
 
 /// The engine's own account of a run.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Truth {
     /// One row a request; `None` for one that did not end in the engine (refused, given up, never sent).
     pub requests: Vec<Option<RequestTruth>>,
@@ -21,11 +22,53 @@ pub struct Truth {
     pub peak_kv_usage: f64,
     /// End of the run, nanoseconds.
     pub end_ns: i64,
+    /// Each replica by itself, since its last start.
+    pub replicas: Vec<ReplicaTruth>,
+    /// What was made to go wrong.
+    pub faults: Vec<FaultTruth>,
+}
+
+/// A replica's own account of a run, since its last start.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReplicaTruth {
+    /// Its name.
+    pub name: String,
+    /// Steps.
+    pub steps: u64,
+    /// Time spent in steps, nanoseconds.
+    pub busy_ns: i64,
+    /// Preemptions.
+    pub preemptions: u64,
+    /// Tokens generated.
+    pub generation_tokens: u64,
+    /// Highest share of KV blocks referenced at a step's end.
+    pub peak_kv_usage: f64,
+    /// How often its process was started again.
+    pub restarts: u32,
+}
+
+/// A fault as it acted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FaultTruth {
+    /// The fault in its text form.
+    pub fault: String,
+    /// Code of the symptom.
+    pub symptom: String,
+    /// The cause that a check should find.
+    pub cause: String,
+    /// From when, nanoseconds.
+    pub start_ns: i64,
+    /// Until when, nanoseconds; `None`: to the end.
+    pub end_ns: Option<i64>,
 }
 
 /// The engine's own account of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RequestTruth {
+    /// The replica that answered.
+    pub replica: u32,
+    /// Attempts that the client made.
+    pub attempts: u8,
     /// Prompt tokens.
     pub prompt_tokens: u32,
     /// Tokens generated.
@@ -53,5 +96,17 @@ impl RequestTruth {
     /// Between first and last token, nanoseconds; preempted waits lie within.
     pub fn decode_ns(&self) -> Option<i64> {
         Some(self.life.last_token_ns? - self.life.first_token_ns?)
+    }
+}
+
+impl From<&Fault> for FaultTruth {
+    fn from(fault: &Fault) -> Self {
+        Self {
+            fault: fault.to_string(),
+            symptom: fault.spec.symptom.into(),
+            cause: fault.spec.cause.into(),
+            start_ns: fault.start_ns,
+            end_ns: fault.end_ns,
+        }
     }
 }

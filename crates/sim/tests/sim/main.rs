@@ -7,8 +7,11 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod client;
 mod config;
+mod deployment;
 mod determinism;
+mod fault;
 mod invariants;
 mod language;
 mod memory;
@@ -16,6 +19,7 @@ mod metrics;
 mod play;
 mod preemption;
 mod prefix;
+mod router;
 mod scheduling;
 #[cfg(feature = "serve")]
 mod serve;

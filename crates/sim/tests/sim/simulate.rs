@@ -8,7 +8,9 @@ use firstcheck_model::{
     span::Stage,
     unit::Seconds,
 };
-use firstcheck_sim::{EngineConfig, SimError, SimulateOptions, simulate, simulate_with_truth};
+use firstcheck_sim::{
+    Deployment, EngineConfig, Scenario, SimError, SimulateOptions, simulate, simulate_scenario, simulate_with_truth,
+};
 use firstcheck_workload::{
     prompt::{Piece, Prompt},
     trace::{Due, Offered, Trace},
@@ -155,8 +157,10 @@ fn equal_prefixes_are_found_and_a_salt_hides_nothing_within_a_run() {
 
 #[test]
 fn a_client_that_gives_up_frees_the_engine() {
-    let options = SimulateOptions { request_timeout: Some(Seconds(0.3)), ..SimulateOptions::new(1, "a") };
-    let simulated = simulate_with_truth(&config(), &trace(60, 30.0), &options).unwrap();
+    let mut deployment = Deployment::single(config());
+    deployment.client.timeout_seconds = Some(0.3);
+    let options = SimulateOptions::new(1, "a");
+    let simulated = simulate_scenario(&Scenario::steady(deployment), &trace(60, 30.0), &options).unwrap();
     let requests = &simulated.recording.requests.0;
     let gave_up = requests.iter().filter(|request| request.fate == Fate::TimedOut).count();
     assert!(gave_up > 0 && gave_up < 60, "{gave_up}");

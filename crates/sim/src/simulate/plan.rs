@@ -1,17 +1,26 @@
-//! The client's side: who is sent when, and what it saw.
+//! When each row of a trace is sent.
 
 use super::SimError;
 use crate::clock::EventQueue;
 use firstcheck_model::run::Arrivals;
-use firstcheck_workload::trace::{Due, Trace};
+use firstcheck_workload::trace::{Due, Offered, Trace};
 
 /// What the client is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Action {
-    /// Send the request of that row.
+    /// Take up the request of that row: the plan says that it is due.
     Send(u32),
-    /// Give the request of that row up, unless it has ended.
-    GiveUp(u32),
+    /// Send the request of that row: the gate has let it through, or it is tried again.
+    Dispatch(u32),
+    /// Give that attempt at a row up, if it is still the current one.
+    GiveUp {
+        row: u32,
+        attempt: u8,
+        /// Only if it has no token yet.
+        unless_begun: bool,
+    },
+    /// The user of that row goes away, if the answer is still on its way.
+    Leave(u32),
 }
 
 /// When each row of a trace is sent, given when others end.
@@ -27,8 +36,10 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(trace: &Trace) -> Result<Self, SimError> {
-        let rows = u32::try_from(trace.items.len()).map_err(|_| SimError::TooMany(trace.items.len()))?;
+    /// The rows of `trace`, and behind them those of `others`, who send when they want to.
+    pub(super) fn new(trace: &Trace, others: &[Offered]) -> Result<Self, SimError> {
+        let all = trace.items.len() + others.len();
+        let rows = u32::try_from(all).map_err(|_| SimError::TooMany(all))?;
         let mut plan = Self {
             queue: EventQueue::default(),
             waiting: Vec::new(),
@@ -45,6 +56,11 @@ impl Plan {
                 },
             }
         }
+        for (place, other) in others.iter().enumerate() {
+            if let Due::At(at) = other.due {
+                plan.queue.set(at.get().unwrap_or(0), Action::Send((trace.items.len() + place) as u32));
+            }
+        }
         plan.waiting.reverse();
         if let Some(first) = plan.waiting.last() {
             let streams = match trace.arrivals {
@@ -58,11 +74,13 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Row `row` ended at `now_ns`, however it ended: its next turn follows, or its stream takes the next row.
-    pub(super) fn ended(&mut self, row: u32, now_ns: i64) {
+    /// Row `row` ended at `now_ns`, however it ended: its next turn follows, or its stream takes the next row. Users
+    /// think `think_factor` times as long as the trace says.
+    pub(super) fn ended(&mut self, row: u32, now_ns: i64, think_factor: f64) {
         let mut holds_stream = std::mem::take(&mut self.in_loop[row as usize]);
         for (turn, think_ns) in std::mem::take(&mut self.turns[row as usize]) {
             self.in_loop[turn as usize] = std::mem::take(&mut holds_stream);
+            let think_ns = if think_factor == 1.0 { think_ns } else { (think_ns as f64 * think_factor) as i64 };
             self.queue.set(now_ns.saturating_add(think_ns), Action::Send(turn));
         }
         if holds_stream {

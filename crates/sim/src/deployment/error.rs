@@ -1,0 +1,49 @@
+//! What is wrong with a deployment.
+
+use crate::config::ConfigError;
+
+/// Why a deployment cannot be started.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeploymentError {
+    /// An engine would not start.
+    #[error("{replica} refuses its configuration: {source}")]
+    Engine {
+        /// Which.
+        replica: String,
+        /// Why.
+        source: ConfigError,
+    },
+    /// A parameter outside its range.
+    #[error("{name} is {value}, but must be {expected}")]
+    OutOfRange {
+        /// The parameter.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// A change in the course of a run that no deployment could make.
+    #[error(
+        "a fault changes the deployment from {before} to {after} replicas while it runs: let it act from the start"
+    )]
+    Replicas {
+        /// Before.
+        before: usize,
+        /// After.
+        after: usize,
+    },
+}
+
+/// Whether `value` lies within `least` and `most`.
+pub(crate) fn in_range(
+    name: &'static str,
+    value: f64,
+    least: f64,
+    most: f64,
+    expected: &'static str,
+) -> Result<(), DeploymentError> {
+    // A value that is not a number lies in no range.
+    if (least..=most).contains(&value) { Ok(()) } else { Err(DeploymentError::OutOfRange { name, value, expected }) }
+}

@@ -1,0 +1,136 @@
+//! One replica while it runs.
+
+use crate::{
+    config::{ConfigError, EngineConfig},
+    engine::{Engine, Refusal, StepResult},
+    kv_cache::hash::mix,
+    request::{NewRequest, RequestId},
+};
+
+/// Never.
+pub(super) const NEVER: i64 = i64::MAX;
+
+/// Seconds between the starts of two replicas: no two processes start at the same moment.
+const START_GAP_SECONDS: f64 = 1.25;
+
+/// A replica: its engine, and when something happens in it next.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    engine: Engine,
+    /// Whether a step is in hand.
+    stepping: bool,
+    /// End of the step in hand, or when its core could next take a request in.
+    due_ns: i64,
+    /// Arrivals are handed in in order.
+    latest_arrival_ns: i64,
+    /// Start of its process, seconds on the run's clock.
+    started_seconds: f64,
+    restarts: u32,
+}
+
+impl Member {
+    /// Replica `place` at rest.
+    pub(super) fn new(config: EngineConfig, seed: u64, place: usize) -> Result<Self, ConfigError> {
+        Ok(Self {
+            engine: Engine::new(config, seed_of(seed, place, 0))?,
+            stepping: false,
+            due_ns: NEVER,
+            latest_arrival_ns: i64::MIN,
+            // Before the run, but for the first: virtual time starts with it.
+            started_seconds: 0.0 - START_GAP_SECONDS * place as f64,
+            restarts: 0,
+        })
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Start of its process, seconds on the run's clock.
+    pub(crate) fn started_seconds(&self) -> f64 {
+        self.started_seconds
+    }
+
+    pub(crate) fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
+    pub(super) fn due_ns(&self) -> i64 {
+        self.due_ns
+    }
+
+    /// Hands a request in that reaches the replica at `at_ns`.
+    pub(super) fn submit(&mut self, now_ns: i64, at_ns: i64, request: NewRequest) -> Result<RequestId, Refusal> {
+        let at_ns = at_ns.max(self.latest_arrival_ns);
+        let id = self.engine.submit(at_ns, request)?;
+        self.latest_arrival_ns = at_ns;
+        self.look_again(now_ns);
+        Ok(id)
+    }
+
+    /// Gives a request up; whether it was there.
+    pub(super) fn abort(&mut self, now_ns: i64, id: RequestId) -> bool {
+        let there = self.engine.abort(id);
+        // What stood behind it may be admitted now.
+        if there && !self.stepping {
+            self.due_ns = self.due_ns.min(now_ns);
+        }
+        there
+    }
+
+    fn look_again(&mut self, now_ns: i64) {
+        if !self.stepping
+            && let Some(ready_ns) = self.engine.next_ready_ns()
+        {
+            self.due_ns = self.due_ns.min(ready_ns.max(now_ns));
+        }
+    }
+
+    /// Ends the step in hand, if it ends now.
+    pub(super) fn finish(&mut self, now_ns: i64) -> Option<StepResult<'_>> {
+        let ends = std::mem::take(&mut self.stepping);
+        ends.then(|| self.engine.finish_step(now_ns))
+    }
+
+    /// Begins the next step, if there is anything to compute.
+    pub(super) fn begin(&mut self, now_ns: i64) {
+        match self.engine.begin_step(now_ns) {
+            Some(end_ns) => (self.stepping, self.due_ns) = (true, end_ns),
+            // What is ready and was not taken up waits for another event.
+            None => self.due_ns = self.engine.next_ready_ns().filter(|ready_ns| *ready_ns > now_ns).unwrap_or(NEVER),
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        !self.stepping && self.engine.is_idle()
+    }
+
+    /// Goes on as `config`; whether its process had to be started again for it, which loses all that it held.
+    pub(super) fn become_config(&mut self, now_ns: i64, config: &EngineConfig, seed: u64, place: usize) -> bool {
+        if self.engine.config() == config {
+            return false;
+        }
+        if self.engine.reconfigure(now_ns, config).is_ok() {
+            if !self.stepping {
+                self.due_ns = self.due_ns.min(now_ns);
+            }
+            return false;
+        }
+        // Phases are validated before a run: an engine that refuses to start goes on as it is.
+        let Ok(engine) = Engine::new(config.clone(), seed_of(seed, place, self.restarts + 1)) else { return false };
+        self.engine = engine;
+        self.restarts += 1;
+        (self.stepping, self.due_ns) = (false, NEVER);
+        self.latest_arrival_ns = i64::MIN;
+        self.started_seconds = now_ns as f64 * 1e-9;
+        true
+    }
+}
+
+/// The first replica draws what a single engine of that seed would.
+fn seed_of(seed: u64, place: usize, restarts: u32) -> u64 {
+    match (place, restarts) {
+        (0, 0) => seed,
+        _ => mix(seed ^ mix((place as u64 + 1) << 32 | u64::from(restarts))),
+    }
+}

@@ -1,0 +1,27 @@
+//! From a healthy deployment and faults to what is simulated.
+
+use super::{Fault, Rig};
+use crate::deployment::{Deployment, DeploymentError, Scenario};
+use firstcheck_workload::trace::Trace;
+
+/// A healthy deployment with faults that come and go: a phase begins wherever one starts or ends, and in each phase
+/// those that act are applied to the healthy deployment in the order given.
+///
+/// # Errors
+/// A phase whose deployment could not run.
+pub fn scenario(healthy: &Deployment, trace: &Trace, faults: &[Fault]) -> Result<Scenario, DeploymentError> {
+    let mut starts: Vec<i64> = vec![0];
+    starts.extend(faults.iter().flat_map(|fault| [Some(fault.start_ns), fault.end_ns]).flatten());
+    starts.sort_unstable();
+    starts.dedup();
+    let (mut phases, mut others) = (Vec::with_capacity(starts.len()), Vec::new());
+    for start_ns in starts {
+        let mut rig = Rig::new(healthy.clone(), trace);
+        faults.iter().filter(|fault| fault.acts_at(start_ns)).for_each(|fault| rig.apply(fault, start_ns));
+        let (phase, also) = rig.finish(start_ns);
+        phases.push(phase);
+        others.extend(also);
+    }
+    let told = faults.iter().map(Into::into).collect();
+    Scenario::new(phases, others, told)
+}

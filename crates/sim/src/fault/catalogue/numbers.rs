@@ -1,0 +1,5 @@
+//! Two numbers that cannot both be right (S39–S44).
+
+use crate::fault::FaultSpec;
+
+pub(super) const FAULTS: &[FaultSpec] = &[];

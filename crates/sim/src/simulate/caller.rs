@@ -1,0 +1,326 @@
+//! The client's side of a run: what it sends, gives up and tries again, and what it sees.
+
+use super::{
+    SimError, SimulateOptions, Truth, nanoseconds_of,
+    plan::{Action, Plan},
+    truth::RequestTruth,
+};
+use crate::{
+    deployment::{
+        Call, Client, Row,
+        fleet::{Fleet, Happening, Ticket},
+    },
+    engine::{Finished, StepResult},
+    kv_cache::hash::mix,
+    request::{Features, FinishReason},
+};
+use firstcheck_model::{
+    event::Event,
+    moment::Moment,
+    request::{Fate, Finish, Request},
+};
+use firstcheck_workload::trace::{Offered, Trace};
+use std::{borrow::Cow, collections::VecDeque};
+
+/// A client with its requests. Rows behind those of the trace belong to others: they are sent and not recorded.
+pub(super) struct Caller<'a> {
+    trace: &'a Trace,
+    others: &'a [Offered],
+    plan: Plan,
+    pub(super) requests: Vec<Request>,
+    /// Where each row is.
+    tickets: Vec<Option<Ticket>>,
+    /// Attempts made at each row.
+    attempts: Vec<u8>,
+    /// Rows of its own that have not ended.
+    open: usize,
+    gate: Gate,
+    /// The client as the deployment in force says.
+    client: Client,
+    /// Its [`Client::flush_seconds`], nanoseconds.
+    flush_ns: i64,
+    seed: u64,
+    keep_events: bool,
+    pub(super) events: Vec<Event>,
+    pub(super) truth: Truth,
+}
+
+/// Where requests wait within the client while too many are in flight.
+#[derive(Debug, Default)]
+struct Gate {
+    in_flight: u32,
+    waiting: VecDeque<u32>,
+}
+
+impl<'a> Caller<'a> {
+    pub(super) fn new(trace: &'a Trace, others: &'a [Offered], options: &SimulateOptions) -> Result<Self, SimError> {
+        let rows = trace.items.len();
+        let forced: u64 = trace.items.iter().filter_map(|item| item.output_tokens).map(u64::from).sum();
+        let expected = if options.events { forced.min(1 << 24) as usize } else { 0 };
+        Ok(Self {
+            plan: Plan::new(trace, others)?,
+            requests: vec![Request::offered(Moment::NEVER); rows],
+            tickets: vec![None; rows + others.len()],
+            attempts: vec![0; rows + others.len()],
+            open: rows,
+            gate: Gate::default(),
+            client: Client::default(),
+            flush_ns: 0,
+            seed: options.seed,
+            keep_events: options.events,
+            events: Vec::with_capacity(expected),
+            truth: Truth { requests: vec![None; rows], ..Truth::default() },
+            trace,
+            others,
+        })
+    }
+
+    /// Whether all its requests have ended.
+    pub(super) fn is_done(&self) -> bool {
+        self.open == 0
+    }
+
+    pub(super) fn next_ns(&self) -> Option<i64> {
+        self.plan.queue.next_ns()
+    }
+
+    pub(super) fn take_action(&mut self, until_ns: i64) -> Option<(i64, Action)> {
+        self.plan.queue.take(until_ns)
+    }
+
+    pub(super) fn act(&mut self, fleet: &mut Fleet, now_ns: i64, action: Action) {
+        self.client = fleet.deployment().client;
+        self.flush_ns = nanoseconds_of(self.client.flush_seconds);
+        match action {
+            Action::Send(row) if self.is_own(row) => self.take_up(fleet, row, now_ns),
+            Action::Send(row) => self.send_for_others(fleet, row, now_ns),
+            Action::Dispatch(row) => self.dispatch(fleet, row, now_ns),
+            Action::GiveUp { row, attempt, unless_begun } => {
+                let begun = self.requests[row as usize].first_token.reached();
+                if self.attempts[row as usize] == attempt && !(unless_begun && begun) {
+                    self.withdraw(fleet, row, now_ns, Fate::TimedOut, "time limit passed");
+                }
+            }
+            Action::Leave(row) => self.withdraw(fleet, row, now_ns, Fate::Cancelled, "the user went away"),
+        }
+    }
+
+    fn is_own(&self, row: u32) -> bool {
+        (row as usize) < self.requests.len()
+    }
+
+    /// A row is due: it is sent, or waits at the gate.
+    fn take_up(&mut self, fleet: &mut Fleet, row: u32, now_ns: i64) {
+        let request = &mut self.requests[row as usize];
+        request.intended = Moment::at(now_ns);
+        request.session = self.trace.items[row as usize].session;
+        let full = self.client.concurrency_gate.is_some_and(|most| self.gate.in_flight >= most);
+        if full {
+            self.gate.waiting.push_back(row);
+        } else {
+            self.gate.in_flight += 1;
+            self.dispatch(fleet, row, now_ns);
+        }
+    }
+
+    fn dispatch(&mut self, fleet: &mut Fleet, row: u32, now_ns: i64) {
+        let item = self.as_sent(fleet, row, now_ns);
+        let call = call(u64::from(row), &item, self.trace.salt.as_deref());
+        let client = self.client;
+        let request = &mut self.requests[row as usize];
+        if !request.sent.reached() {
+            request.sent = Moment::at(now_ns);
+            if client.gate_outside_timer {
+                request.intended = request.sent;
+            }
+        }
+        request.prompt_tokens = u32::try_from(call.prompt.len()).ok();
+        request.requested_tokens = call.max_tokens;
+        self.attempts[row as usize] += 1;
+        match fleet.submit(now_ns, call) {
+            Ok(ticket) => {
+                self.tickets[row as usize] = Some(ticket);
+                self.set_timers(&client, row, now_ns);
+            }
+            Err(refusal) => self.end(row, now_ns, Fate::Rejected, Some(format!("http 400: {refusal}"))),
+        }
+    }
+
+    /// The row as the client sends it: as the trace has it, unless something changes what clients send.
+    fn as_sent(&self, fleet: &Fleet, row: u32, now_ns: i64) -> Cow<'a, Offered> {
+        let item = &self.trace.items[row as usize];
+        let offers = &fleet.phase().offers;
+        if offers.is_empty() {
+            return Cow::Borrowed(item);
+        }
+        let mut row = Row { number: row, at_ns: now_ns, offered: item.clone() };
+        offers.iter().for_each(|offer| (offer.0)(&mut row));
+        Cow::Owned(row.offered)
+    }
+
+    fn set_timers(&mut self, client: &Client, row: u32, now_ns: i64) {
+        let attempt = self.attempts[row as usize];
+        let limits = [(client.timeout_seconds, false), (client.first_token_timeout_seconds, true)];
+        for (limit, unless_begun) in limits {
+            if let Some(seconds) = limit {
+                let at_ns = now_ns.saturating_add(nanoseconds_of(seconds));
+                self.plan.queue.set(at_ns, Action::GiveUp { row, attempt, unless_begun });
+            }
+        }
+        if attempt == 1 && client.abort_share > 0.0 && self.draw(row, 0) < client.abort_share {
+            let at_ns = now_ns.saturating_add(nanoseconds_of(client.abort_after_seconds));
+            self.plan.queue.set(at_ns, Action::Leave(row));
+        }
+    }
+
+    fn send_for_others(&mut self, fleet: &mut Fleet, row: u32, now_ns: i64) {
+        if self.is_done() {
+            return;
+        }
+        if let Some(item) = self.others.get(row as usize - self.requests.len()) {
+            // What is refused is theirs to know.
+            let _ = fleet.submit(now_ns, call(u64::from(row), item, None));
+        }
+    }
+
+    fn withdraw(&mut self, fleet: &mut Fleet, row: u32, now_ns: i64, fate: Fate, why: &str) {
+        let Some(ticket) = self.tickets[row as usize].take() else { return };
+        fleet.abort(now_ns, ticket);
+        match fate {
+            Fate::TimedOut => self.fail(row, now_ns, fate, why),
+            _ => self.end(row, now_ns, fate, Some(why.into())),
+        }
+    }
+
+    /// An attempt failed: the row is tried again, if the client does that and nothing of the answer has been seen.
+    fn fail(&mut self, row: u32, now_ns: i64, fate: Fate, why: &str) {
+        let made = self.attempts[row as usize];
+        if u32::from(made) > self.client.retries || self.requests[row as usize].first_token.reached() {
+            self.end(row, now_ns, fate, Some(why.into()));
+            return;
+        }
+        let wait = self.client.backoff.seconds(u32::from(made) - 1, self.draw(row, made));
+        self.plan.queue.set(now_ns.saturating_add(nanoseconds_of(wait)), Action::Dispatch(row));
+    }
+
+    fn end(&mut self, row: u32, now_ns: i64, fate: Fate, error: Option<String>) {
+        let request = &mut self.requests[row as usize];
+        request.fate = fate;
+        request.error = error;
+        request.done = Moment::at(now_ns);
+        self.after_end(row, now_ns);
+    }
+
+    fn after_end(&mut self, row: u32, now_ns: i64) {
+        self.open -= 1;
+        self.gate.in_flight -= 1;
+        if let Some(next) = self.gate.waiting.pop_front() {
+            self.gate.in_flight += 1;
+            self.plan.queue.set(now_ns, Action::Dispatch(next));
+        }
+        self.plan.ended(row, now_ns, self.client.think_factor);
+    }
+
+    /// A replica says what happened.
+    pub(super) fn hear(&mut self, now_ns: i64, replica: usize, happening: Happening<'_>) {
+        match happening {
+            Happening::Step(result) => self.see(now_ns, replica, &result),
+            Happening::Restarted => self.lose(now_ns, replica),
+        }
+    }
+
+    fn see(&mut self, now_ns: i64, replica: usize, result: &StepResult<'_>) {
+        let mut tokens = 0;
+        for output in result.outputs {
+            // Others see theirs.
+            let Some(request) = self.requests.get_mut(output.tag as usize) else { continue };
+            tokens += 1;
+            if !output.ends_event {
+                continue;
+            }
+            let seen = Moment::at(passed_on_ns(output.at_ns, self.flush_ns));
+            if !request.first_token.reached() {
+                request.first_byte = seen;
+                request.first_token = seen;
+            }
+            request.last_token = seen;
+            request.output_tokens = Some(output.position + 1);
+            if self.keep_events {
+                let (request, since_sent_ns) = (output.tag as u32, seen.ns_since(request.sent).unwrap_or(0));
+                self.events.push(Event { request, since_sent_ns, tokens: Some(tokens), kernel_ns: None });
+            }
+            tokens = 0;
+        }
+        for ended in result.finished {
+            self.complete(now_ns, replica, ended);
+        }
+    }
+
+    fn complete(&mut self, now_ns: i64, replica: usize, ended: &Finished) {
+        let row = ended.tag as usize;
+        self.tickets[row] = None;
+        let Some(request) = self.requests.get_mut(row) else { return };
+        // The answer ends with its last token, which may take its time to get here.
+        let seen_ns = request.last_token.get().map_or(now_ns, |last_ns| last_ns.max(now_ns));
+        let finish = match ended.reason {
+            FinishReason::Stop => Finish::Stop,
+            FinishReason::Length => Finish::Length,
+            FinishReason::Error => return self.fail(row as u32, seen_ns, Fate::Failed, "http 500: the engine failed"),
+        };
+        request.fate = Fate::Completed;
+        request.done = Moment::at(seen_ns);
+        request.prompt_tokens = Some(ended.prompt_tokens);
+        request.cached_tokens = Some(ended.life.cached_tokens);
+        request.finish = Some(finish);
+        self.truth.recomputed_tokens += ended.life.recomputed_tokens;
+        self.truth.requests[row] = Some(RequestTruth {
+            replica: replica as u32,
+            attempts: self.attempts[row],
+            prompt_tokens: ended.prompt_tokens,
+            output_tokens: ended.output_tokens,
+            life: ended.life,
+        });
+        self.after_end(row as u32, seen_ns);
+    }
+
+    /// A replica's process was started again: its connections are gone.
+    fn lose(&mut self, now_ns: i64, replica: usize) {
+        for row in 0..self.tickets.len() {
+            if self.tickets[row].is_none_or(|ticket| ticket.replica() != replica) {
+                continue;
+            }
+            self.tickets[row] = None;
+            if row < self.requests.len() {
+                self.fail(row as u32, now_ns, Fate::Failed, "connection reset by peer");
+            }
+        }
+    }
+
+    /// A uniform draw from 0 to 1 of a row, by its use.
+    fn draw(&self, row: u32, r#use: u8) -> f64 {
+        let bits = mix(mix(self.seed ^ 0x636c_6e74) ^ (u64::from(row) << 8 | u64::from(r#use)));
+        (bits >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// When what a replica sends at `at_ns` reaches the client through something that passes on every `flush_ns`; 0: at once.
+fn passed_on_ns(at_ns: i64, flush_ns: i64) -> i64 {
+    match flush_ns {
+        0 => at_ns,
+        _ => at_ns.saturating_add(flush_ns - 1).div_euclid(flush_ns).saturating_mul(flush_ns),
+    }
+}
+
+/// The request that `item` becomes at the server.
+fn call(tag: u64, item: &Offered, salt: Option<&str>) -> Call {
+    Call {
+        tag,
+        session: item.session,
+        prompt: item.prompt.token_ids(salt),
+        max_tokens: item.max_tokens(),
+        min_tokens: 0,
+        ignore_eos: item.output_tokens.is_some(),
+        features: Features::default(),
+        sampling: None,
+    }
+}

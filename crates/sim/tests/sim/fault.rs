@@ -1,0 +1,169 @@
+//! Faults: their text form, their times, and that each shows itself.
+
+use crate::simulate::{config, trace};
+use firstcheck_model::request::Fate;
+use firstcheck_sim::{
+    Deployment, SimulateOptions, Simulated,
+    fault::{Fault, FaultError, Severity, catalogue, scenario},
+    simulate_scenario,
+};
+use std::collections::HashSet;
+
+fn fault(text: &str) -> Fault {
+    Fault::parse(text, Severity::Moderate).unwrap()
+}
+
+fn play(deployment: &Deployment, faults: &[Fault], requests: u32, rate: f64) -> Simulated {
+    let trace = trace(requests, rate);
+    let scenario = scenario(deployment, &trace, faults).unwrap();
+    simulate_scenario(&scenario, &trace, &SimulateOptions::new(1, "a")).unwrap()
+}
+
+#[test]
+fn the_catalogue_is_well_formed() {
+    let mut slugs = HashSet::new();
+    for spec in catalogue() {
+        assert!(slugs.insert(spec.slug), "{} is there twice", spec.slug);
+        let kebab = |text: &str| text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        assert!(kebab(spec.slug) && kebab(spec.cause), "{spec:?}");
+        let number: Option<u32> = spec.symptom.strip_prefix('S').and_then(|number| number.parse().ok());
+        assert!(spec.symptom.len() == 3 && number.is_some_and(|number| (1..=44).contains(&number)), "{spec:?}");
+        assert!(!spec.acts_in.is_empty() && !spec.doc.ends_with('.'), "{spec:?}");
+        for param in spec.params {
+            let [least, most] = param.range;
+            assert!(param.by_severity.iter().all(|value| (least..=most).contains(value)), "{spec:?} {param:?}");
+            assert!(param.name != "severity" && !param.doc.is_empty() && !param.doc.ends_with('.'), "{param:?}");
+        }
+    }
+}
+
+#[test]
+fn every_fault_shows_itself_at_every_severity() {
+    let deployment = Deployment::uniform(config(), 2);
+    let healthy = play(&deployment, &[], 60, 30.0);
+    for spec in catalogue() {
+        for severity in Severity::ALL {
+            let sick = play(&deployment, &[Fault::new(spec, severity)], 60, 30.0);
+            assert_ne!(healthy.recording, sick.recording, "{spec:?} at {severity:?} changes nothing that is seen");
+        }
+    }
+}
+
+#[test]
+fn a_text_is_read_and_written() {
+    let full = fault("slow-replica:replica=1,host_ms=7.5@30s..2m");
+    assert_eq!((full.values.get("replica"), full.values.get("host_ms")), (1.0, 7.5));
+    assert_eq!((full.start_ns, full.end_ns), (30_000_000_000, Some(120_000_000_000)));
+    for text in [
+        "slow-replica",
+        "slow-replica:host_ms=3",
+        "slow-replica@30..",
+        "slow-replica@..500ms",
+        "slow-replica:severity=severe, host_ms = 3 @1.5..2.5s",
+        "template-deploy:at=3,tokens=4@0s..1h",
+    ] {
+        let read = fault(text);
+        let again = fault(&read.to_string());
+        assert_eq!(
+            (&again.values, again.start_ns, again.end_ns, again.spec.slug),
+            (&read.values, read.start_ns, read.end_ns, read.spec.slug),
+            "{text} becomes {read}"
+        );
+    }
+    let value = |text: &str| fault(text).values.get("host_ms");
+    assert!(value("slow-replica:severity=mild") < value("slow-replica"));
+    assert!(value("slow-replica") < value("slow-replica:severity=severe"));
+    assert_eq!(
+        Fault::parse("slow-replica", Severity::Severe).unwrap().values,
+        fault("slow-replica:severity=severe").values
+    );
+}
+
+#[test]
+fn a_text_that_is_no_fault_says_why() {
+    for (text, parts) in [
+        ("slow-replic", &["no fault `slow-replic`", "did you mean `slow-replica`?"][..]),
+        ("nonsense", &["no fault `nonsense`"]),
+        ("slow-replica:host_mss=3", &["no parameter `host_mss`", "did you mean `host_ms`?", "replica, host_ms"]),
+        ("slow-replica:host_ms=many", &["`host_ms`", "`many`", "expected a number"]),
+        ("slow-replica:host_ms=-1", &["`host_ms`", "is -1", "0 to 10000"]),
+        ("slow-replica:host_ms=nan", &["is NaN"]),
+        ("slow-replica:host_ms", &["`host_ms`", "no KEY=VALUE"]),
+        ("slow-replica:severity=awful", &["no severity `awful`"]),
+        ("slow-replica@30s", &["`..` is missing"]),
+        ("slow-replica@30s..20s", &["ends before it starts"]),
+        ("slow-replica@soon..", &["`soon` is no time"]),
+        ("slow-replica@-1..", &["`-1` is no time"]),
+    ] {
+        let error = Fault::parse(text, Severity::Moderate).unwrap_err();
+        let said = error.to_string();
+        assert!(parts.iter().all(|part| said.contains(part)), "{text}: {said}");
+        assert!(!said.ends_with('.'), "{said}");
+    }
+    let unknown = Fault::parse("nonsense", Severity::Moderate);
+    assert!(matches!(unknown, Err(FaultError::Unknown { suggestion: None, .. })));
+}
+
+#[test]
+fn volatile_text_in_front_ends_all_reuse_while_it_is_there() {
+    let deployment = Deployment::single(config());
+    let cached = |simulated: &Simulated, seconds: std::ops::Range<f64>| {
+        let sent = |request: &&firstcheck_model::request::Request| {
+            request.sent.seconds().is_some_and(|sent| seconds.contains(&sent))
+        };
+        simulated.recording.requests.0.iter().filter(sent).filter_map(|request| request.cached_tokens).sum::<u32>()
+    };
+    let healthy = play(&deployment, &[], 120, 10.0);
+    let sick = play(&deployment, &[fault("template-deploy:at=0@4s..8s")], 120, 10.0);
+    assert_eq!(cached(&sick, 0.0..4.0), cached(&healthy, 0.0..4.0));
+    assert_eq!(cached(&sick, 4.0..8.0), 0);
+    assert!(cached(&sick, 8.0..12.0) > 0, "reuse is back with the old template");
+    let longer = sick.recording.requests[50].prompt_tokens.unwrap();
+    assert_eq!(longer, healthy.recording.requests[50].prompt_tokens.unwrap() + 12);
+    assert_eq!(sick.truth.faults.len(), 1);
+    assert_eq!((sick.truth.faults[0].symptom.as_str(), sick.truth.faults[0].start_ns), ("S01", 4_000_000_000));
+}
+
+#[test]
+fn another_capacity_needs_another_start() {
+    let deployment = Deployment::uniform(config(), 2);
+    let simulated = play(&deployment, &[fault("kv-pool-shrank:share=0.5@2s..")], 120, 30.0);
+    let failed: Vec<_> = simulated.recording.requests.0.iter().filter(|r| r.fate == Fate::Failed).collect();
+    assert!(!failed.is_empty() && failed.len() < 60, "{}", failed.len());
+    assert!(failed.iter().all(|request| request.error.as_deref() == Some("connection reset by peer")));
+    assert!(failed.iter().all(|request| request.done.seconds() == Some(2.0)));
+    assert!(simulated.truth.replicas.iter().all(|replica| replica.restarts == 1));
+    let starts: Vec<_> =
+        simulated.recording.signals.iter().filter(|s| s.name == "process_start_time_seconds").collect();
+    assert!(starts.iter().all(|series| series.value.last() == Some(&2.0)), "{starts:?}");
+    let blocks = |blocks: &str| {
+        let infos = simulated.recording.signals.iter().filter(|s| s.name == "vllm:cache_config_info");
+        infos.filter(|series| series.labels.get("num_gpu_blocks") == Some(blocks)).count()
+    };
+    assert_eq!((blocks("1200"), blocks("600")), (2, 2));
+}
+
+#[test]
+fn a_small_pool_preempts_and_an_ample_one_does_not() {
+    let deployment = Deployment::single(config());
+    let shrunk = play(&deployment, &[fault("kv-pool-shrank:share=0.3")], 200, 40.0);
+    assert_eq!(play(&deployment, &[], 200, 15.0).truth.preemptions, 0);
+    assert!(shrunk.truth.preemptions > 20, "{}", shrunk.truth.preemptions);
+    assert!(shrunk.truth.replicas.iter().all(|replica| replica.restarts == 0), "it is so from the start");
+}
+
+#[test]
+fn faults_act_together() {
+    let deployment = Deployment::uniform(config(), 2);
+    let both = [fault("slow-replica:replica=1,host_ms=30@2s.."), fault("template-deploy@0s..2s")];
+    let simulated = play(&deployment, &both, 120, 30.0);
+    let cached = |from: usize, to: usize| {
+        simulated.recording.requests.0[from..to].iter().filter_map(|r| r.cached_tokens).sum::<u32>()
+    };
+    assert!(cached(61, 120) > cached(0, 59));
+    let decode = |replica: u32| {
+        let late = simulated.truth.requests[70..].iter().flatten().filter(|request| request.replica == replica);
+        late.filter_map(|request| request.decode_ns()).sum::<i64>()
+    };
+    assert!(decode(1) > 2 * decode(0));
+}
