@@ -16,6 +16,7 @@ pub mod hang;
 pub mod host;
 mod json;
 pub mod limits;
+pub mod log;
 mod numbered;
 pub mod prometheus;
 mod results;

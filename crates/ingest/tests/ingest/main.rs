@@ -9,6 +9,7 @@ mod foreign;
 mod hang;
 mod host;
 mod hostile;
+mod logs;
 mod pages;
 mod real;
 mod vocabulary;

@@ -1,0 +1,204 @@
+//! Failures: tracebacks of several processes in one log, and what they mean.
+
+use super::{
+    reader::{At, LogReader},
+    scan::{between, clipped, gib_after},
+};
+use firstcheck_model::engine_log::{Failure, FailureKind, StartPhase, Term};
+
+/// Characters of a failure's text that are kept.
+const TEXT: usize = 1000;
+
+/// A traceback that is being read, one a process.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Traceback {
+    inside: bool,
+    frame: Option<String>,
+}
+
+/// What failures say, the more telling first.
+const KINDS: [(FailureKind, &str); 40] = [
+    (FailureKind::Consequence, "See root cause above"),
+    (FailureKind::Consequence, "please check the stack trace above for the root cause"),
+    (FailureKind::Consequence, "EngineCore failed to start"),
+    (FailureKind::Consequence, "EngineCore encountered an issue"),
+    (FailureKind::Consequence, "EngineCore encountered a fatal error"),
+    (FailureKind::Consequence, "died unexpectedly"),
+    (FailureKind::Consequence, "Engine process failed to start"),
+    (FailureKind::Consequence, "EngineDeadError"),
+    (FailureKind::Consequence, "Scheduler hit an exception"),
+    (FailureKind::Consequence, "cancelled by another rank"),
+    (FailureKind::Configuration, "is greater than the derived max_model_len"),
+    (FailureKind::Configuration, "validation error for"),
+    (FailureKind::Configuration, "unrecognized arguments"),
+    (FailureKind::Configuration, "invalid choice"),
+    (FailureKind::Configuration, ": error: argument "),
+    (FailureKind::Configuration, "is not valid for this configuration"),
+    (FailureKind::FreeMemory, "is less than desired GPU memory utilization"),
+    (FailureKind::FreeMemory, "less than desired CPU memory"),
+    (FailureKind::NoKvMemory, "No available memory for the cache blocks"),
+    (FailureKind::NoKvMemory, "Not enough memory. Please try to increase --mem-fraction-static"),
+    (FailureKind::KvTooSmall, "KV cache is needed, which is larger than the available KV cache memory"),
+    (FailureKind::KvTooSmall, "is larger than the maximum number of tokens that can be stored in KV cache"),
+    (FailureKind::KvRequestTooLarge, "is not enough for the requested KV cache"),
+    (FailureKind::KvRequestTooLarge, "is less than requested memory for kv"),
+    (FailureKind::KvRequestTooLarge, "Not enough available memory for KV cache"),
+    (FailureKind::SamplerWarmUp, "out of memory occurred when warming up"),
+    (FailureKind::OutOfMemory, "out of memory"),
+    (FailureKind::OutOfMemory, "OutOfMemoryError"),
+    (FailureKind::OutOfMemory, "Capture cuda graph failed"),
+    (FailureKind::Killed, "Killed"),
+    (FailureKind::Killed, "exit code: -9"),
+    (FailureKind::Killed, "Bus error"),
+    (FailureKind::Address, "ddress already in use"),
+    (FailureKind::KvTransfer, "KVTransferError"),
+    (FailureKind::KvTransfer, "NIXL transfer failure"),
+    (FailureKind::Communication, "NCCL error"),
+    (FailureKind::Communication, "Watchdog caught collective operation timeout"),
+    (FailureKind::Communication, "DistBackendError"),
+    (FailureKind::Model, "is not a valid model identifier"),
+    (FailureKind::Model, "Error while deserializing"),
+];
+
+/// Exceptions by which a running server refuses one request.
+const REFUSALS: [&str; 5] =
+    ["VLLMValidationError", "BadRequestError", "HTTPException", "RequestValidationError", "ValidationError"];
+
+/// Kinds of failure that are told outside of a traceback, whatever the level.
+const BARE: [&str; 11] = [
+    "Killed",
+    "Bus error",
+    "vllm: error: ",
+    "api_server.py: error: ",
+    "launch_server.py: error: ",
+    "vllm serve: error: ",
+    "died unexpectedly",
+    "Watchdog caught collective operation timeout",
+    "EngineCore failed to start",
+    "EngineCore encountered a fatal error",
+    "torch.OutOfMemoryError: ",
+];
+
+/// Parts of which every other line that begins a failure has one.
+pub(super) const PARTS: &[&str] = &["Traceback (most recent"];
+
+/// What failures outside of a traceback contain.
+pub(super) fn listed() -> impl Iterator<Item = &'static str> {
+    BARE.iter().copied()
+}
+
+impl Traceback {
+    /// Takes a line of a traceback, or one that tells a failure without any; whether it was one.
+    pub(super) fn take(reader: &mut LogReader, text: &str, at: &At<'_>) -> bool {
+        let key = at.process.map(str::to_owned);
+        let trace = reader.traces.entry(key).or_default();
+        let was_inside = trace.inside;
+        if text.trim_end() == "Traceback (most recent call last):"
+            || text.trim_start().starts_with("Traceback (most recent")
+        {
+            *trace = Self { inside: true, frame: None };
+            reader.tracing += usize::from(!was_inside);
+            return true;
+        }
+        if trace.inside {
+            // A group of exceptions draws lines before its parts.
+            let bare = text.trim_start_matches(['|', '+', '-']);
+            if let Some(frame) = bare.trim_start().strip_prefix("File \"") {
+                trace.frame = place(frame);
+                return true;
+            }
+            if bare.is_empty() || bare.starts_with(' ') || bare.starts_with("[rank") {
+                return true;
+            }
+            trace.inside = false;
+            reader.tracing = reader.tracing.saturating_sub(1);
+            let frame = trace.frame.take();
+            if let Some((exception, message)) = exception(bare) {
+                push(reader, Some(exception), message, frame, at);
+                return true;
+            }
+        }
+        if detail(reader, text, at) {
+            return true;
+        }
+        let chained = ["During handling of the above exception", "The above exception was the direct cause"];
+        if chained.iter().any(|start| text.starts_with(start)) {
+            return true;
+        }
+        if BARE.iter().any(|part| text.contains(part)) && !text.contains("Traceback") {
+            push(reader, None, text, None, at);
+            return true;
+        }
+        false
+    }
+}
+
+/// pydantic puts what is wrong into an indented line after the exception.
+fn detail(reader: &mut LogReader, text: &str, at: &At<'_>) -> bool {
+    let Some(last) = reader.log.failures.last_mut() else { return false };
+    let follows = text.starts_with("  ") && at.line.saturating_sub(last.line) <= 8;
+    if !follows || !last.exception.as_deref().is_some_and(|name| name.ends_with("ValidationError")) {
+        return false;
+    }
+    if !text.trim_start().starts_with("For further information") {
+        last.text = clipped(&format!("{} {}", last.text, text.trim()), TEXT);
+        last.kind = kind(&last.text).unwrap_or(FailureKind::Configuration);
+    }
+    true
+}
+
+/// `ValueError: message`, `pydantic_core._pydantic_core.ValidationError: …`, `KeyboardInterrupt`.
+fn exception(text: &str) -> Option<(&str, &str)> {
+    let (name, message) = text.split_once(':').unwrap_or((text.trim(), ""));
+    let last = name.rsplit('.').next()?;
+    let named = last.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
+    named.then(|| (name, message.trim()))
+}
+
+/// `path", line 12, in name` as `file.py:12 name`.
+fn place(text: &str) -> Option<String> {
+    let (path, rest) = text.split_once("\", line ")?;
+    let (line, function) = rest.split_once(", in ").unwrap_or((rest, ""));
+    let parts: Vec<&str> = path.rsplit('/').take(2).collect();
+    let file: Vec<&str> = parts.into_iter().rev().collect();
+    Some(format!("{}:{} {}", file.join("/"), line.trim(), function.trim()).trim_end().to_owned())
+}
+
+fn kind(text: &str) -> Option<FailureKind> {
+    KINDS.iter().find(|(_, part)| text.contains(part)).map(|(kind, _)| *kind)
+}
+
+fn push(reader: &mut LogReader, exception: Option<&str>, message: &str, frame: Option<String>, at: &At<'_>) {
+    let whole = exception.map_or_else(|| message.to_owned(), |name| format!("{name}: {message}"));
+    let phase = reader.log.phases.iter().map(|phase| phase.phase).max();
+    let refused = exception.is_some_and(|name| REFUSALS.iter().any(|refusal| name.ends_with(refusal)));
+    let told = Some(FailureKind::Request).filter(|_| refused && phase == Some(StartPhase::Ready));
+    let kind = told.or_else(|| kind(&whole)).unwrap_or(match exception {
+        // A rejected option ends the program by an exception of argparse or of a validator.
+        Some("SystemExit" | "ArgumentError") => FailureKind::Configuration,
+        Some("FileNotFoundError" | "OSError") if whole.contains("model") => FailureKind::Model,
+        _ => FailureKind::Other,
+    });
+    if kind == FailureKind::KvTooSmall {
+        let needed = between(message, "(", " G")
+            .and_then(|_| gib_after(message.split_once(", (").map_or("", |(_, rest)| rest), ""));
+        reader.term(Term::KvNeeded, needed, at);
+        reader.term(Term::KvCache, gib_after(message, "available KV cache memory ("), at);
+    }
+    // Several processes print one exception: the first stands for all.
+    let text = clipped(message.trim(), TEXT);
+    if reader.log.failures.iter().any(|failure| failure.text == text && failure.exception.as_deref() == exception) {
+        return;
+    }
+    reader.log.failures.push(Failure {
+        kind,
+        exception: exception.map(str::to_owned),
+        text,
+        process: at.process.map(str::to_owned),
+        phase,
+        frame,
+        at: at.moment,
+        line: at.line,
+    });
+}

@@ -1,0 +1,18 @@
+//! Logs of engines: vLLM from 0.6 to 0.33 and SGLang from 0.4 to 0.5.23.
+//!
+//! A line goes through three hands: what a container put around it is taken off ([`wrapper`]), what the engine put before
+//! its message is taken apart ([`prefix`]), and the message is read for what it says. Lines of several processes and
+//! ranks are mixed in one log; each message keeps the process that wrote it.
+
+mod choice;
+mod event;
+mod failure;
+mod interval;
+pub mod prefix;
+mod reader;
+mod scan;
+pub mod settings;
+mod startup;
+pub mod wrapper;
+
+pub use reader::LogReader;

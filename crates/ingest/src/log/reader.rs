@@ -1,0 +1,287 @@
+//! Reads a log line by line into what it says.
+
+use super::{
+    choice, event,
+    failure::{self, Traceback},
+    interval,
+    prefix::{self, Entry},
+    scan::clipped,
+    startup,
+    wrapper::{Unwrapped, unwrap},
+};
+use aho_corasick::AhoCorasick;
+use firstcheck_model::{
+    engine_log::{Choice, ChoiceOf, EngineLog, MemoryTerm, Phase, Remark, StartPhase, Term},
+    moment::Moment,
+    signal::{Labels, Part, Series, SeriesKind, Signal},
+    unit::{Bytes, Seconds},
+};
+use std::{collections::HashMap, sync::LazyLock};
+
+/// Characters of a remark that are kept.
+const TEXT: usize = 300;
+
+/// Costly remarks of one kind that are kept each for themselves.
+const COSTLY: usize = 20;
+
+/// Events of one kind that are kept each for themselves.
+const EVENTS: usize = 1000;
+
+/// Longest run of partial lines that is put together, bytes.
+const PARTIAL: usize = 1 << 20;
+
+/// Half a year: a step back in time by more is a new year, not disorder.
+const HALF_YEAR: f64 = 182.0 * 86_400.0;
+
+/// Parts of which every message that says something has one.
+static TELLING: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let parts = [startup::PARTS, interval::PARTS, event::PARTS, failure::PARTS];
+    let listed = choice::parts().chain(event::listed()).chain(failure::listed());
+    let parts = parts.into_iter().flatten().copied().chain(listed);
+    // A constant list of short words: it is far below every limit of the builder.
+    #[expect(clippy::expect_used, reason = "the patterns are constants, and a test builds the automaton")]
+    AhoCorasick::new(parts).expect("constant patterns")
+});
+
+/// Where a message stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct At<'l> {
+    pub(super) line: u64,
+    pub(super) moment: Option<Moment>,
+    pub(super) process: Option<&'l str>,
+    pub(super) site: Option<&'l str>,
+}
+
+/// Reads a log line by line.
+///
+/// # Example: a start that failed
+/// ```
+/// use firstcheck_ingest::log::LogReader;
+/// use firstcheck_model::engine_log::FailureKind;
+/// let mut reader = LogReader::new("server.log");
+/// for (number, line) in (1..).zip([
+///     "(Worker pid=7) INFO 01-02 03:04:05 [gpu_model_runner.py:9] Model loading took 14.25 GiB memory and 3.5 seconds",
+///     "(EngineCore pid=6) ERROR 01-02 03:04:06 [core.py:1] Traceback (most recent call last):",
+///     "(EngineCore pid=6) ERROR 01-02 03:04:06 [core.py:1] ValueError: No available memory for the cache blocks.",
+///     "RuntimeError: Engine core initialization failed. See root cause above.",
+/// ]) {
+///     reader.line(number, line);
+/// }
+/// let log = reader.finish();
+/// assert_eq!(log.root_cause().map(|failure| (failure.kind, failure.line)), Some((FailureKind::NoKvMemory, 3)));
+/// ```
+#[derive(Debug)]
+pub struct LogReader {
+    pub(super) log: EngineLog,
+    pub(super) traces: HashMap<Option<String>, Traceback>,
+    /// Tracebacks that are being read.
+    pub(super) tracing: usize,
+    /// Place of each series by name, and under it by process.
+    series: HashMap<String, Vec<(Option<String>, usize)>>,
+    /// The last event of a kind, and how many are kept.
+    events: HashMap<&'static str, (usize, usize)>,
+    /// The start of a line that goes on in the next one.
+    partial: String,
+    clock: LogClock,
+    understood: u64,
+}
+
+/// Time on the log's own clock: nanoseconds since its first dated line.
+#[derive(Debug, Default)]
+struct LogClock {
+    /// Unix time of the first line that a collector dated.
+    started_unix_ns: Option<i64>,
+    /// Seconds of the first line that the engine dated.
+    first: Option<f64>,
+    last: f64,
+    /// Seconds added since a year ended.
+    years: f64,
+    latest: Option<Moment>,
+}
+
+impl LogClock {
+    fn moment(&mut self, wrapped: Option<i64>, stated: Option<f64>) -> Option<Moment> {
+        let moment = if let Some(unix) = wrapped {
+            let start = *self.started_unix_ns.get_or_insert(unix);
+            Some(Moment::at(unix.saturating_sub(start)))
+        } else if self.started_unix_ns.is_some() {
+            // Two clocks cannot be mixed: the collector's was there first.
+            self.latest
+        } else {
+            stated.map(|seconds| {
+                if self.first.is_some() && seconds < self.last - HALF_YEAR {
+                    self.years += 365.0 * 86_400.0;
+                }
+                self.last = seconds;
+                let first = *self.first.get_or_insert(seconds);
+                Moment::from_seconds(seconds + self.years - first)
+            })
+        };
+        self.latest = self.latest.max(moment);
+        moment.or(self.latest)
+    }
+}
+
+impl LogReader {
+    /// A reader; `label` is how reports name the log.
+    pub fn new(label: impl Into<String>) -> Self {
+        Self {
+            log: EngineLog { label: label.into(), ..EngineLog::default() },
+            traces: HashMap::new(),
+            tracing: 0,
+            series: HashMap::new(),
+            events: HashMap::new(),
+            partial: String::new(),
+            clock: LogClock::default(),
+            understood: 0,
+        }
+    }
+
+    /// Takes a line, without its line break. Returns whether anything was understood of it; a line that an engine's
+    /// logger did not write (of the framework, of the program's output) counts as understood where it is part of a
+    /// traceback only.
+    pub fn line(&mut self, number: u64, line: &str) -> bool {
+        self.log.lines += 1;
+        let Unwrapped { text, at_unix_ns, partial, .. } = unwrap(line);
+        if partial && self.partial.len() + text.len() <= PARTIAL {
+            self.partial.push_str(&text);
+            return true;
+        }
+        let whole;
+        let text = if self.partial.is_empty() {
+            text.as_ref()
+        } else {
+            whole = std::mem::take(&mut self.partial) + &text;
+            whole.as_str()
+        };
+        // A progress bar returns to the line's start: what stands last is what was seen.
+        let text = text.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or(text);
+        let entry = prefix::split(text);
+        let moment = self.clock.moment(at_unix_ns, entry.seconds);
+        self.entry(&entry, At { line: number, moment, process: entry.process, site: entry.site })
+    }
+
+    fn entry(&mut self, entry: &Entry<'_>, at: At<'_>) -> bool {
+        let message = entry.message;
+        // Most lines of a long log carry nothing: one pass over all that could be meant tells it.
+        let in_failure = self.tracing > 0 || self.log.failures.last().is_some_and(|last| at.line <= last.line + 8);
+        let understood = (in_failure || TELLING.is_match(message)) && self.message(message, &at);
+        if understood {
+            self.understood += 1;
+        } else if entry.level.is_some() {
+            self.log.not_understood += 1;
+        }
+        understood
+    }
+
+    fn message(&mut self, message: &str, at: &At<'_>) -> bool {
+        Traceback::take(self, message, at)
+            || startup::take(self, message, at)
+            || interval::take(self, message, at)
+            || event::take(self, message, at)
+            || choice::take(self, message, at)
+    }
+
+    /// What the log said.
+    pub fn finish(self) -> EngineLog {
+        self.log
+    }
+
+    /// Unix time of the log's moment 0, nanoseconds, where a collector dated its lines.
+    pub fn started_unix_ns(&self) -> Option<i64> {
+        self.clock.started_unix_ns
+    }
+
+    /// The last moment of the log.
+    pub fn latest(&self) -> Option<Moment> {
+        self.clock.latest
+    }
+
+    pub(super) fn engine(&mut self, engine: &str, version: Option<&str>) {
+        self.log.engine.get_or_insert_with(|| engine.to_owned());
+        if let Some(version) = version.map(str::trim).filter(|version| !version.is_empty()) {
+            self.log.version.get_or_insert_with(|| version.trim_start_matches('v').to_owned());
+        }
+    }
+
+    /// Notes a step of the start. The same step of one process is noted once, with its length where a later line has it.
+    pub(super) fn phase(&mut self, phase: StartPhase, length: Option<Seconds>, at: &At<'_>) {
+        let process = at.process.map(str::to_owned);
+        let known = self.log.phases.iter_mut().find(|known| known.phase == phase && known.process == process);
+        match known {
+            Some(known) if length.is_some() => known.length = length,
+            Some(_) => {}
+            None => self.log.phases.push(Phase { phase, process, length, at: at.moment, line: at.line }),
+        }
+    }
+
+    pub(super) fn term(&mut self, term: Term, bytes: Option<Bytes>, at: &At<'_>) {
+        if let Some(bytes) = bytes {
+            self.log.memory.push(MemoryTerm { term, bytes, process: at.process.map(str::to_owned), line: at.line });
+        }
+    }
+
+    pub(super) fn choice(&mut self, of: ChoiceOf, value: &str, at: &At<'_>) {
+        if !self.log.choices.iter().any(|known| known.of == of && known.value == value) {
+            self.log.choices.push(Choice { of, value: clipped(value, TEXT), line: at.line });
+        }
+    }
+
+    /// Notes what costs speed: remarks of one kind and text are one, counted.
+    pub(super) fn costly(&mut self, kind: &'static str, text: &str, at: &At<'_>) {
+        let text = clipped(text, TEXT);
+        let mut same = self.log.costly.iter_mut().filter(|known| known.kind == kind).peekable();
+        let mut kept = 0;
+        while let Some(known) = same.next() {
+            kept += 1;
+            if known.text == text || (kept == COSTLY && same.peek().is_none()) {
+                known.times += 1;
+                return;
+            }
+        }
+        let figures = Vec::new();
+        self.log.costly.push(Remark { kind, text, figures, at: at.moment, line: at.line, times: 1 });
+    }
+
+    /// Notes an event. Of a kind that comes very often the later ones are only counted.
+    pub(super) fn event(&mut self, kind: &'static str, text: &str, figures: Vec<(&'static str, f64)>, at: &At<'_>) {
+        let (last, kept) = self.events.entry(kind).or_insert((0, 0));
+        if *kept == EVENTS {
+            self.log.events[*last].times += 1;
+            return;
+        }
+        (*last, *kept) = (self.log.events.len(), *kept + 1);
+        let text = clipped(text, TEXT);
+        self.log.events.push(Remark { kind, text, figures, at: at.moment, line: at.line, times: 1 });
+    }
+
+    pub(super) fn sample(&mut self, name: &str, signal: Option<Signal>, value: f64, place: Option<&str>, at: &At<'_>) {
+        let Some(moment) = at.moment else { return };
+        let known = self.series.get(name).and_then(|places| places.iter().find(|(known, _)| known.as_deref() == place));
+        let index = match known {
+            Some((_, index)) => *index,
+            None => self.begin_series(name, signal, place),
+        };
+        let series = &mut self.log.series[index];
+        // Lines of several processes come a little out of order, and the engine's clock has whole seconds only.
+        let moment = series.at.last().map_or(moment, |last| moment.max(*last));
+        series.at.push(moment);
+        series.value.push(value);
+    }
+
+    fn begin_series(&mut self, name: &str, signal: Option<Signal>, place: Option<&str>) -> usize {
+        let index = self.log.series.len();
+        self.series.entry(name.to_owned()).or_default().push((place.map(str::to_owned), index));
+        self.log.series.push(Series {
+            name: name.to_owned(),
+            labels: Labels(place.iter().map(|place| ("engine".to_owned(), (*place).to_owned())).collect()),
+            page: "log".into(),
+            kind: SeriesKind::Gauge,
+            part: Part::Value,
+            signal,
+            at: Vec::new(),
+            value: Vec::new(),
+        });
+        index
+    }
+}

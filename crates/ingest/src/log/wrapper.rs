@@ -1,0 +1,138 @@
+//! What containers and collectors put around a line: Docker's JSON, CRI, journald, `kubectl logs --timestamps`.
+
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// A line as its process wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unwrapped<'l> {
+    /// Its text, without terminal codes.
+    pub text: Cow<'l, str>,
+    /// When the collector saw it, nanoseconds of Unix time, where it says so with a date.
+    pub at_unix_ns: Option<i64>,
+    /// Whether the line goes on in the next one of the same collector.
+    pub partial: bool,
+    /// The container or unit that wrote it, where the collector names it.
+    pub origin: Option<String>,
+}
+
+/// Takes off whatever stands around a line. A line that nothing stands around comes back as it is.
+///
+/// # Example: three collectors around one line
+/// ```
+/// use firstcheck_ingest::log::wrapper::unwrap;
+/// for line in [
+///     r#"{"log":"INFO ready\n","stream":"stderr","time":"2026-01-02T03:04:05.5Z"}"#,
+///     "2026-01-02T03:04:05.500000000Z stderr F INFO ready",
+///     "2026-01-02T03:04:05.5Z INFO ready",
+/// ] {
+///     let line = unwrap(line);
+///     assert_eq!((line.text.as_ref(), line.at_unix_ns), ("INFO ready", Some(1_767_323_045_500_000_000)));
+/// }
+/// ```
+pub fn unwrap(line: &str) -> Unwrapped<'_> {
+    let inner = json(line).or_else(|| dated(line)).or_else(|| journal(line)).unwrap_or(Unwrapped {
+        text: Cow::Borrowed(line),
+        at_unix_ns: None,
+        partial: false,
+        origin: None,
+    });
+    Unwrapped { text: plain(inner.text), ..inner }
+}
+
+#[derive(Deserialize)]
+struct JsonLine {
+    #[serde(alias = "message", alias = "MESSAGE", alias = "msg")]
+    log: String,
+    #[serde(alias = "timestamp", alias = "@timestamp")]
+    time: Option<String>,
+    #[serde(rename = "__REALTIME_TIMESTAMP")]
+    microseconds: Option<String>,
+    #[serde(rename = "_SYSTEMD_UNIT", alias = "container_name", alias = "pod")]
+    origin: Option<String>,
+}
+
+/// Docker's `json-file`, `journalctl -o json`, and structured lines with a message.
+fn json(line: &str) -> Option<Unwrapped<'_>> {
+    if !line.starts_with('{') {
+        return None;
+    }
+    let parsed: JsonLine = serde_json::from_str(line).ok()?;
+    let partial = !parsed.log.ends_with('\n') && parsed.microseconds.is_none() && line.contains("\"stream\"");
+    let micro = parsed.microseconds.and_then(|text| text.parse::<i64>().ok()?.checked_mul(1000));
+    let at_unix_ns = micro.or_else(|| instant(parsed.time.as_deref()?));
+    Some(Unwrapped {
+        text: Cow::Owned(parsed.log.trim_end_matches(['\n', '\r']).to_owned()),
+        at_unix_ns,
+        partial,
+        origin: parsed.origin,
+    })
+}
+
+/// CRI (`TIME stdout F text`) and `kubectl logs --timestamps` (`TIME text`), with `[pod/NAME/CONTAINER] ` of
+/// `kubectl logs --prefix` before it or not.
+fn dated(line: &str) -> Option<Unwrapped<'_>> {
+    let prefixed = line.strip_prefix("[pod/").and_then(|rest| rest.split_once("] "));
+    let (origin, line) = prefixed.map_or((None, line), |(pod, rest)| (Some(pod.to_owned()), rest));
+    let found = line.split_once(' ').and_then(|(time, rest)| Some((instant(time)?, rest)));
+    let Some((at, rest)) = found else {
+        return origin.map(|origin| Unwrapped {
+            text: Cow::Borrowed(line),
+            at_unix_ns: None,
+            partial: false,
+            origin: Some(origin),
+        });
+    };
+    let stream = rest.strip_prefix("stdout ").or_else(|| rest.strip_prefix("stderr "));
+    let (text, partial) = match stream {
+        Some(tagged) if tagged == "F" || tagged == "P" => ("", tagged == "P"),
+        Some(tagged) => match tagged.split_once(' ') {
+            Some(("F", text)) => (text, false),
+            Some(("P", text)) => (text, true),
+            _ => (rest, false),
+        },
+        None => (rest, false),
+    };
+    Some(Unwrapped { text: Cow::Borrowed(text), at_unix_ns: Some(at), partial, origin })
+}
+
+/// journald's short form: `Jan 02 03:04:05 host unit[77]: text`. It has no year, so it dates nothing.
+fn journal(line: &str) -> Option<Unwrapped<'_>> {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (head, text) = line.split_once("]: ")?;
+    let mut words = head.split_ascii_whitespace();
+    if !MONTHS.contains(&words.next()?) || words.next()?.parse::<u8>().is_err() {
+        return None;
+    }
+    let clock = words.next()?;
+    (clock.len() >= 8 && clock.as_bytes().get(2) == Some(&b':')).then_some(())?;
+    words.next()?;
+    let unit = words.next()?.split('[').next()?.to_owned();
+    Some(Unwrapped { text: Cow::Borrowed(text), at_unix_ns: None, partial: false, origin: Some(unit) })
+}
+
+/// An RFC 3339 time with a zone, nanoseconds of Unix time.
+fn instant(text: &str) -> Option<i64> {
+    if text.len() < 20 || !text.as_bytes()[0].is_ascii_digit() {
+        return None;
+    }
+    i64::try_from(text.parse::<jiff::Timestamp>().ok()?.as_nanosecond()).ok()
+}
+
+/// Text without terminal codes (colours, and what moves the cursor).
+fn plain(text: Cow<'_, str>) -> Cow<'_, str> {
+    if !text.contains('\u{1b}') {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_ref();
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        out.push_str(before);
+        rest = match after.strip_prefix('[') {
+            Some(code) => code.find(|c: char| ('@'..='~').contains(&c)).map_or("", |end| &code[end + 1..]),
+            None => after,
+        };
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}

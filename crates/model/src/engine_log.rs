@@ -1,0 +1,310 @@
+//! What an engine's log says, typed, each with its line.
+
+use crate::{
+    moment::Moment,
+    signal::Series,
+    unit::{Bytes, Seconds},
+};
+use serde::{Deserialize, Serialize};
+
+/// A log of one deployment: of one server, with all processes that write into it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EngineLog {
+    /// How reports name it: the path it came from.
+    pub label: String,
+    /// The engine, once a line tells it.
+    pub engine: Option<String>,
+    /// Its version, once a line tells it.
+    pub version: Option<String>,
+    /// Lines read.
+    pub lines: u64,
+    /// Lines of the engine's own format that carry nothing known here.
+    pub not_understood: u64,
+    /// Options that the user gave.
+    pub given: Vec<Setting>,
+    /// Values that the engine resolved.
+    pub resolved: Vec<Setting>,
+    /// Line at which an orderly end began, from 1.
+    pub stopped: Option<u64>,
+    /// Steps of the start, in the order of the log.
+    pub phases: Vec<Phase>,
+    /// Terms of the memory ledger. Terms that the log level leaves out are missing here.
+    pub memory: Vec<MemoryTerm>,
+    /// Capacity of the KV cache.
+    pub kv: KvCapacity,
+    /// Kernels and backends that the engine chose.
+    pub choices: Vec<Choice>,
+    /// Compiled graphs found in a cache, and compiled anew.
+    pub compile: CompileCache,
+    /// Warnings and changes of defaults that cost speed.
+    pub costly: Vec<Remark>,
+    /// Events of operation: retractions, resets of a cache, failed transfers.
+    pub events: Vec<Remark>,
+    /// Failures, in the order of the log.
+    pub failures: Vec<Failure>,
+    /// Statistics lines as series, under names such as `log:Running`.
+    pub series: Vec<Series>,
+}
+
+impl EngineLog {
+    /// The value that the engine resolved for an option, else the one that was given.
+    pub fn setting(&self, name: &str) -> Option<&Setting> {
+        let of = |list: &'_ [Setting]| list.iter().position(|setting| setting.name == name);
+        of(&self.resolved).map(|at| &self.resolved[at]).or_else(|| of(&self.given).map(|at| &self.given[at]))
+    }
+
+    /// The last step of the start that was reached.
+    pub fn reached(&self) -> Option<StartPhase> {
+        self.phases.iter().map(|phase| phase.phase).max()
+    }
+
+    /// The failure behind all others: the first that is no mere consequence. None where the server came up and no failure
+    /// followed; that processes miss each other once they are told to end is none.
+    pub fn root_cause(&self) -> Option<&Failure> {
+        let ready = self.phases.iter().rev().find(|phase| phase.phase == StartPhase::Ready).map(|phase| phase.line);
+        let after = self.failures.iter().filter(|failure| ready.is_none_or(|ready| failure.line > ready));
+        let after = after.filter(|failure| failure.kind != FailureKind::Request);
+        let ends = |failure: &Failure| self.stopped.is_some_and(|line| failure.line > line);
+        let mut real = after.filter(|failure| !(failure.kind == FailureKind::Consequence && ends(failure))).peekable();
+        let first = real.peek().copied();
+        real.find(|failure| failure.kind != FailureKind::Consequence).or(first)
+    }
+}
+
+/// An option with its value. Values of options that hold secrets are redacted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Its name, as the engine writes it; of a nested one `outer.inner`.
+    pub name: String,
+    /// Its value, without quotes.
+    pub value: String,
+    /// Line, from 1.
+    pub line: u64,
+}
+
+/// Steps of an engine's start, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartPhase {
+    /// Options are read and resolved.
+    Configuration,
+    /// Ranks find each other.
+    Distributed,
+    /// Weights are loaded.
+    Weights,
+    /// Memory is profiled.
+    Profile,
+    /// The KV cache is sized.
+    KvCache,
+    /// Graphs are compiled and captured.
+    Graphs,
+    /// The engine is initialised: warm-up is done.
+    Initialised,
+    /// The server takes requests.
+    Ready,
+}
+
+impl StartPhase {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Configuration => "configuration",
+            Self::Distributed => "distributed set-up",
+            Self::Weights => "loading weights",
+            Self::Profile => "memory profiling",
+            Self::KvCache => "sizing the KV cache",
+            Self::Graphs => "compiling and capturing graphs",
+            Self::Initialised => "engine initialised",
+            Self::Ready => "server ready",
+        }
+    }
+}
+
+/// A step of the start that was reached, or completed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Which.
+    pub phase: StartPhase,
+    /// The process that tells it, as the log names it.
+    pub process: Option<String>,
+    /// How long it took, where the line says so.
+    pub length: Option<Seconds>,
+    /// When, on the log's own clock.
+    pub at: Option<Moment>,
+    /// Line, from 1.
+    pub line: u64,
+}
+
+/// Terms of the memory ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Term {
+    /// Memory of the device.
+    Total,
+    /// Free when the engine started.
+    FreeAtStart,
+    /// What the engine may use: total × utilisation.
+    Budget,
+    /// Weights.
+    Weights,
+    /// Peak of activations while profiling.
+    ActivationPeak,
+    /// Memory outside the framework's allocator.
+    NonTorch,
+    /// All but the KV cache.
+    NonKv,
+    /// Captured graphs as estimated before.
+    GraphsEstimated,
+    /// Captured graphs as they turned out.
+    GraphsActual,
+    /// What is left for the KV cache.
+    KvCache,
+    /// KV cache that one sequence of the greatest length needs.
+    KvNeeded,
+}
+
+/// One term of the ledger.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MemoryTerm {
+    /// Which.
+    pub term: Term,
+    /// How much.
+    pub bytes: Bytes,
+    /// The process that tells it.
+    pub process: Option<String>,
+    /// Line, from 1.
+    pub line: u64,
+}
+
+/// Capacity of the KV cache.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct KvCapacity {
+    /// Tokens, as stated.
+    pub tokens: Option<u64>,
+    /// Blocks, as stated; vLLM counts one that is never used.
+    pub blocks: Option<u64>,
+    /// Sequences of the greatest length that fit at once.
+    pub concurrency: Option<f64>,
+    /// Line of the tokens, from 1.
+    pub line: Option<u64>,
+}
+
+/// What a choice is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChoiceOf {
+    /// Attention kernels.
+    Attention,
+    /// Kernels of experts.
+    Moe,
+    /// Kernels of linear layers.
+    Linear,
+    /// Sampling kernels.
+    Sampler,
+    /// How ranks reduce.
+    AllReduce,
+    /// How experts exchange tokens.
+    AllToAll,
+    /// How CUDA graphs are used.
+    Graphs,
+    /// The platform.
+    Platform,
+    /// Version of NCCL.
+    Nccl,
+    /// Transfer of KV between processes.
+    KvConnector,
+}
+
+/// A kernel or backend that was chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// About what.
+    pub of: ChoiceOf,
+    /// What was chosen.
+    pub value: String,
+    /// Line, from 1.
+    pub line: u64,
+}
+
+/// How often compiled graphs were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CompileCache {
+    /// Loaded from the cache.
+    pub hits: u32,
+    /// Compiled, and stored for later.
+    pub misses: u32,
+}
+
+/// A remark of the log, by kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Remark {
+    /// Its name for programs, such as `default_moe_config`.
+    pub kind: &'static str,
+    /// What the line says, clipped.
+    pub text: String,
+    /// Figures of it by name.
+    pub figures: Vec<(&'static str, f64)>,
+    /// When, on the log's own clock.
+    pub at: Option<Moment>,
+    /// Line of the first, from 1.
+    pub line: u64,
+    /// How often it stands in the log.
+    pub times: u64,
+}
+
+/// Kinds of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// An option or the configuration was rejected.
+    Configuration,
+    /// Less memory is free than the engine may use.
+    FreeMemory,
+    /// Nothing is left for the KV cache.
+    NoKvMemory,
+    /// The KV cache is smaller than one sequence of the greatest length.
+    KvTooSmall,
+    /// More KV cache was asked for than there is memory.
+    KvRequestTooLarge,
+    /// Out of memory while the sampler was warmed up.
+    SamplerWarmUp,
+    /// Out of device memory.
+    OutOfMemory,
+    /// The operating system ended a process.
+    Killed,
+    /// A port or an address is taken.
+    Address,
+    /// Weights or a file of the model are not there or damaged.
+    Model,
+    /// Communication between ranks failed.
+    Communication,
+    /// Transfer of KV failed.
+    KvTransfer,
+    /// A single request was refused: the server goes on.
+    Request,
+    /// It follows from another failure: a process reports that another one died.
+    Consequence,
+    /// Another one.
+    Other,
+}
+
+/// A failure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Of which kind.
+    pub kind: FailureKind,
+    /// The exception's type, or none.
+    pub exception: Option<String>,
+    /// What it says, clipped.
+    pub text: String,
+    /// The process that tells it.
+    pub process: Option<String>,
+    /// The last step of the start before it.
+    pub phase: Option<StartPhase>,
+    /// The innermost frame of its traceback: file, line and function.
+    pub frame: Option<String>,
+    /// When, on the log's own clock.
+    pub at: Option<Moment>,
+    /// Line of the message, from 1.
+    pub line: u64,
+}
