@@ -84,6 +84,8 @@ pub struct StepResult<'a> {
     pub finished: &'a [Finished],
     /// Log probabilities of those tokens for which they were asked.
     pub scored: &'a [Scored],
+    /// Answers that ended with this step and whose tokens were chosen one by one.
+    pub spoken: &'a [Spoken],
 }
 
 /// Why a request is refused at the door.
@@ -406,12 +408,7 @@ impl Engine {
             self.stats.leak(&self.config.memory.host.leak, now_ns);
             self.publish();
         }
-        StepResult { outputs: &self.outputs, finished: &self.finished, scored: &self.scored }
-    }
-
-    /// Answers that ended with the last finished step and whose tokens were chosen one by one; given once.
-    pub fn take_spoken(&mut self) -> std::vec::Drain<'_, Spoken> {
-        self.spoken.drain(..)
+        StepResult { outputs: &self.outputs, finished: &self.finished, scored: &self.scored, spoken: &self.spoken }
     }
 
     /// What the sampler can see of the step in hand.

@@ -12,7 +12,7 @@ use super::{
     core::Shared,
     stream::{SlowClient, Stream},
 };
-use crate::{Engine, Features, NewRequest};
+use crate::{Engine, Features, NewRequest, language::sampling::Sampling};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
 use hyper::{
@@ -83,7 +83,7 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let allowed = match path.as_str() {
         "/health" | "/ping" | "/version" | "/v1/models" | "/metrics" => Method::GET,
-        "/v1/completions" | "/v1/chat/completions" | "/tokenize" => Method::POST,
+        "/v1/completions" | "/v1/chat/completions" | "/tokenize" | "/detokenize" => Method::POST,
         _ => return plain(StatusCode::NOT_FOUND, JSON, r#"{"detail":"Not Found"}"#),
     };
     if method != allowed {
@@ -97,18 +97,20 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
         "/version" => plain(StatusCode::OK, JSON, pages::version(shared.config())),
         "/v1/models" => plain(StatusCode::OK, JSON, pages::models(shared.config(), shared.started_unix_seconds())),
         "/metrics" => plain(StatusCode::OK, "text/plain; version=1.0.0; charset=utf-8", shared.page()),
-        "/tokenize" => tokenize(shared, request).await.unwrap_or_else(|error| refuse(&error)),
+        "/tokenize" | "/detokenize" => tokens(shared, request, &path).await.unwrap_or_else(|error| refuse(&error)),
         "/v1/completions" => generate(shared, request, Endpoint::Completion).await,
         "/v1/chat/completions" => generate(shared, request, Endpoint::Chat).await,
         _ => plain(StatusCode::OK, JSON, ""),
     }
 }
 
-async fn tokenize(shared: &Shared, request: Request<Incoming>) -> Result<Response<Body>, ApiError> {
+async fn tokens(shared: &Shared, request: Request<Incoming>, path: &str) -> Result<Response<Body>, ApiError> {
     let bytes = read_body(shared, request).await?;
-    let page = pages::tokenize(&bytes, shared.config())
-        .map_err(|error| ApiError::bad(format!("JSON decode error: {error}"), None))?;
-    Ok(plain(StatusCode::OK, JSON, page))
+    let page = match path {
+        "/tokenize" => pages::tokenize(&bytes, shared.config()),
+        _ => pages::detokenize(&bytes),
+    };
+    Ok(plain(StatusCode::OK, JSON, page?))
 }
 
 async fn generate(shared: &Shared, request: Request<Incoming>, endpoint: Endpoint) -> Response<Body> {
@@ -135,6 +137,10 @@ async fn submit(shared: &Shared, request: Request<Incoming>, endpoint: Endpoint)
     let config = shared.config();
     let ask = Ask::read(&bytes, endpoint, &config.model_name)?;
     let (tag, own_id) = shared.next_request();
+    let prompt: Arc<[u32]> = ask.prompt.into();
+    // What the engine will make of it: an answer states the prompt as the model got it.
+    let seen = config.sampler.prompt.apply(Arc::clone(&prompt));
+    let sampling = Some(Box::new(ask.sampling)).filter(|asked| **asked != Sampling::greedy());
     let render = Render::new(Heading {
         endpoint,
         id: given_id.unwrap_or(own_id),
@@ -142,20 +148,22 @@ async fn submit(shared: &Shared, request: Request<Incoming>, endpoint: Endpoint)
         model: config.model_name.clone(),
         version: config.version.clone(),
         // A prompt too long to count is refused by the engine.
-        prompt_tokens: u32::try_from(ask.prompt.len()).unwrap_or(u32::MAX),
+        prompt_tokens: u32::try_from(seen.len()).unwrap_or(u32::MAX),
         stream: ask.stream,
         include_usage: ask.include_usage,
         continuous_usage: ask.continuous_usage,
         prompt_tokens_details: shared.options().prompt_tokens_details,
+        logprobs: sampling.as_ref().and_then(|asked| asked.logprobs),
+        token_ids: ask.return_token_ids.then_some(seen),
     });
     let new = NewRequest {
         tag,
-        prompt: ask.prompt.into(),
+        prompt,
         max_tokens: ask.max_tokens,
         min_tokens: ask.min_tokens,
         ignore_eos: ask.ignore_eos,
         features: Features::default(),
-        sampling: None,
+        sampling,
     };
     let stream = shared.submit(new, render).map_err(|refusal| ApiError::bad(refusal.to_string(), None))?;
     Ok((ask.stream, stream))

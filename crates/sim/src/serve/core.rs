@@ -148,9 +148,10 @@ impl Shared {
 impl Core {
     fn deliver(&mut self, now_ns: i64, limit: usize) {
         let mut overflown = Vec::new();
-        for output in self.engine.finish_step(now_ns).outputs {
+        let step = self.engine.finish_step(now_ns);
+        for output in step.outputs {
             let Some(answer) = self.answers.get(&output.tag) else { continue };
-            if !answer.borrow_mut().push(output, limit) {
+            if !answer.borrow_mut().push(output, &step, limit) {
                 overflown.push((output.tag, output.id));
             } else if output.finish.is_some() {
                 self.answers.remove(&output.tag);

@@ -8,8 +8,8 @@
 //! nothing. Use it to try protocols; a run in virtual time with real arrivals is [`crate::simulate()`].
 //!
 //! **What is simplified.** A word of the prompt is a token, and so is each generated word. Tokenising takes
-//! `frontend_seconds` on the engine's clock whatever it really takes. One choice a request, no log probabilities, no
-//! stop strings; sampling parameters are read over.
+//! `frontend_seconds` on the engine's clock whatever it really takes. One choice a request; stop
+//! strings are read over.
 
 mod api;
 mod connection;

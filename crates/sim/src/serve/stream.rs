@@ -1,7 +1,7 @@
 //! The way of an answer from the engine to its connection.
 
 use super::{api::render::Render, core::Shared};
-use crate::{Output, RequestId};
+use crate::{Output, RequestId, StepResult};
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame};
 use std::{
@@ -37,8 +37,8 @@ impl Answer {
     }
 
     /// Writes a token. False: too much is waiting to be sent.
-    pub(super) fn push(&mut self, output: &Output, limit: usize) -> bool {
-        self.render.token(output, &mut self.unsent);
+    pub(super) fn push(&mut self, output: &Output, step: &StepResult<'_>, limit: usize) -> bool {
+        self.render.token(output, step, &mut self.unsent);
         if output.finish.is_some() {
             self.state = State::Complete;
         } else if self.unsent.len() > limit {

@@ -1,6 +1,7 @@
 //! What a request body asks.
 
-use super::{Endpoint, error::ApiError};
+use super::{Endpoint, error::ApiError, settings};
+use crate::language::sampling::Sampling;
 use firstcheck_workload::body;
 use serde_json::{Map, Value};
 
@@ -14,6 +15,8 @@ pub(crate) struct Ask {
     pub(crate) stream: bool,
     pub(crate) include_usage: bool,
     pub(crate) continuous_usage: bool,
+    pub(crate) return_token_ids: bool,
+    pub(crate) sampling: Sampling,
 }
 
 /// What `/v1/completions` generates when the request does not say, by the OpenAI protocol.
@@ -38,6 +41,13 @@ impl Ask {
         if count(&body, "n")?.is_some_and(|n| n != 1) {
             return Err(ApiError::bad("this server gives one choice a request: n must be 1", Some("n")));
         }
+        let sampling = settings::read(&body, endpoint)?;
+        if stream && sampling.prompt_logprobs.is_some() {
+            return Err(ApiError::bad(
+                "prompt_logprobs are not available when stream is true",
+                Some("prompt_logprobs"),
+            ));
+        }
         let completion_limit = count(&body, "max_completion_tokens")?;
         let max_tokens = completion_limit.or(count(&body, "max_tokens")?);
         let continuous_usage = options.map_or(Ok(false), |options| flag(options, "continuous_usage_stats"))?;
@@ -53,6 +63,8 @@ impl Ask {
             stream,
             include_usage,
             continuous_usage: include_usage && continuous_usage,
+            return_token_ids: flag(&body, "return_token_ids")?,
+            sampling,
         })
     }
 }
@@ -74,7 +86,7 @@ fn check_prompt(body: &Map<String, Value>, endpoint: Endpoint) -> Result<(), Api
 }
 
 /// A field that may be missing or null, read by `read`.
-fn optional<'a, T>(
+pub(super) fn optional<'a, T>(
     body: &'a Map<String, Value>,
     name: &'static str,
     expected: &str,
@@ -89,10 +101,10 @@ fn optional<'a, T>(
     }
 }
 
-fn flag(body: &Map<String, Value>, name: &'static str) -> Result<bool, ApiError> {
+pub(super) fn flag(body: &Map<String, Value>, name: &'static str) -> Result<bool, ApiError> {
     Ok(optional(body, name, "true or false", Value::as_bool)?.unwrap_or(false))
 }
 
-fn count(body: &Map<String, Value>, name: &'static str) -> Result<Option<u32>, ApiError> {
+pub(super) fn count(body: &Map<String, Value>, name: &'static str) -> Result<Option<u32>, ApiError> {
     optional(body, name, "a whole number from 0 to 4294967295", |value| u32::try_from(value.as_u64()?).ok())
 }

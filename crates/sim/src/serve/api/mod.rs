@@ -2,8 +2,10 @@
 
 pub(super) mod ask;
 pub(super) mod error;
+mod logprobs;
 pub(super) mod pages;
 pub(super) mod render;
+mod settings;
 
 /// Which endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

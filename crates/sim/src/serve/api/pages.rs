@@ -1,7 +1,11 @@
 //! What the server says of itself, beside its metrics.
 
-use super::json_string;
-use crate::config::EngineConfig;
+use super::{
+    ask::{flag, optional},
+    error::ApiError,
+    json_string,
+};
+use crate::{config::EngineConfig, language::special};
 use serde_json::{Map, Value};
 
 /// `/v1/models`
@@ -17,12 +21,32 @@ pub(crate) fn version(config: &EngineConfig) -> String {
     format!(r#"{{"version":{}}}"#, json_string(&config.version))
 }
 
-/// `/tokenize`: the ids of the words of a prompt or of messages.
-pub(crate) fn tokenize(bytes: &[u8], config: &EngineConfig) -> Result<String, serde_json::Error> {
-    let body: Map<String, Value> = serde_json::from_slice(bytes)?;
+/// `/tokenize`: the ids of a prompt or of messages, as the model would get them.
+pub(crate) fn tokenize(bytes: &[u8], config: &EngineConfig) -> Result<String, ApiError> {
+    let body = read(bytes)?;
     let mut tokens = Vec::new();
     firstcheck_workload::body::write_token_ids(&body, &mut tokens);
-    let (count, length) = (tokens.len(), config.max_model_len);
-    let tokens = serde_json::to_string(&tokens)?;
-    Ok(format!(r#"{{"count":{count},"max_model_len":{length},"tokens":{tokens},"token_strs":null}}"#))
+    let tokens = config.sampler.prompt.apply(tokens.into());
+    let strings = match flag(&body, "return_token_strs")? {
+        true => Value::from(tokens.iter().map(|token| special::text(*token)).collect::<Vec<_>>()),
+        false => Value::Null,
+    };
+    let (count, length, tokens) = (tokens.len(), config.max_model_len, Value::from(tokens.to_vec()));
+    Ok(format!(r#"{{"count":{count},"max_model_len":{length},"tokens":{tokens},"token_strs":{strings}}}"#))
+}
+
+/// `/detokenize`: the text of token ids.
+pub(crate) fn detokenize(bytes: &[u8]) -> Result<String, ApiError> {
+    let body = read(bytes)?;
+    let id = |value: &Value| u32::try_from(value.as_u64()?).ok();
+    let ids = |value: &Value| value.as_array()?.iter().map(id).collect::<Option<Vec<u32>>>();
+    let Some(tokens) = optional(&body, "tokens", "a list of token ids", ids)? else {
+        return Err(ApiError::bad("tokens must be a list of token ids", Some("tokens")));
+    };
+    let words: Vec<_> = tokens.into_iter().map(special::text).collect();
+    Ok(format!(r#"{{"prompt":{}}}"#, json_string(&words.join(" "))))
+}
+
+fn read(bytes: &[u8]) -> Result<Map<String, Value>, ApiError> {
+    serde_json::from_slice(bytes).map_err(|error| ApiError::bad(format!("JSON decode error: {error}"), None))
 }

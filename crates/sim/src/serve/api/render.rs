@@ -1,9 +1,20 @@
 //! Answers as bytes. A token's chunk is three copies: what stands before its text, the text, and what stands behind.
 
-use super::{Endpoint, json_string};
-use crate::{FinishReason, Output};
+use super::{
+    Endpoint, json_string,
+    logprobs::{Columns, prompt_logprobs, write_chat_entry},
+};
+use crate::{
+    FinishReason, Output, StepResult,
+    emit::version::Version,
+    language::{logprobs::Scored, special},
+};
 use bytes::{BufMut, BytesMut};
 use firstcheck_workload::text;
+use std::sync::Arc;
+
+/// The last release known to write `"usage":null` where there is none, and no fingerprint.
+const OLD: Version = Version::new(0, 16, u32::MAX);
 
 /// What an answer's writing needs to know.
 #[derive(Debug, Clone)]
@@ -19,6 +30,10 @@ pub(crate) struct Heading {
     pub(crate) include_usage: bool,
     pub(crate) continuous_usage: bool,
     pub(crate) prompt_tokens_details: bool,
+    /// Likeliest tokens a place whose log probabilities are asked for.
+    pub(crate) logprobs: Option<u32>,
+    /// The prompt's token ids, if token ids are asked for.
+    pub(crate) token_ids: Option<Arc<[u32]>>,
 }
 
 /// Writes one answer.
@@ -31,6 +46,13 @@ pub(crate) struct Render {
     before_text: String,
     /// The text so far, of an answer that is sent whole.
     text: String,
+    /// Tokens so far, of an answer that is sent whole and whose token ids are asked for.
+    tokens: Vec<u32>,
+    /// Log probabilities so far, of an answer that is sent whole.
+    scored: Vec<Scored>,
+    /// Characters of text before the next token.
+    offset: u32,
+    old: bool,
 }
 
 impl Render {
@@ -48,7 +70,16 @@ impl Render {
             Endpoint::Chat => r#""choices":[{"index":0,"delta":{"content":""#,
             Endpoint::Completion => r#""choices":[{"index":0,"text":""#,
         };
-        Self { before_text: format!("{common}{open}"), common, heading, text: String::new() }
+        Self {
+            before_text: format!("{common}{open}"),
+            common,
+            text: String::new(),
+            tokens: Vec::new(),
+            scored: Vec::new(),
+            offset: 0,
+            old: Version::read(&heading.version).is_some_and(|version| version <= OLD),
+            heading,
+        }
     }
 
     pub(crate) fn streams(&self) -> bool {
@@ -56,41 +87,65 @@ impl Render {
     }
 
     /// Writes a token, and with the last one everything that ends the answer.
-    pub(crate) fn token(&mut self, output: &Output, out: &mut BytesMut) {
-        // The token that ends an answer of itself has no text.
-        let word = match output.finish {
-            Some(FinishReason::Stop) => "",
-            _ => text::word(output.token).unwrap_or("unknown"),
+    pub(crate) fn token(&mut self, output: &Output, step: &StepResult<'_>, out: &mut BytesMut) {
+        // A special token has no text.
+        let word = match text::word(output.token) {
+            Some(word) => word,
+            None if special::name(output.token).is_some() => "",
+            None => "unknown",
         };
         let space = if output.position > 0 && !word.is_empty() { " " } else { "" };
+        let scored = output.scored.and_then(|place| step.scored.get(place as usize));
         if self.heading.stream {
-            self.chunk(output, space, word, out);
+            self.chunk(output, scored, space, word, out);
         } else {
             self.text.push_str(space);
             self.text.push_str(word);
+            self.scored.extend(scored.cloned());
+            if self.heading.token_ids.is_some() {
+                self.tokens.push(output.token);
+            }
             if let Some(reason) = output.finish {
-                self.whole(output, reason, out);
+                self.whole(output, reason, step, out);
             }
         }
+        self.offset += (space.len() + word.len()) as u32;
     }
 
-    fn chunk(&self, output: &Output, space: &str, word: &str, out: &mut BytesMut) {
+    fn chunk(&self, output: &Output, scored: Option<&Scored>, space: &str, word: &str, out: &mut BytesMut) {
         let chat = self.heading.endpoint == Endpoint::Chat;
         if output.position == 0 && chat {
             self.role(output, out);
         }
         put(out, [&self.before_text, space, word, if chat { "\"}" } else { "\"" }]);
-        put(out, [r#","logprobs":null,"finish_reason":"#]);
+        match scored {
+            None => put(out, [r#","logprobs":null,"finish_reason":"#]),
+            Some(scored) => {
+                let logprobs = self.logprobs(std::slice::from_ref(scored), output.position, self.offset);
+                put(out, [r#","logprobs":"#, &logprobs, r#","finish_reason":"#]);
+            }
+        }
         match output.finish {
             None => put(out, ["null"]),
             Some(reason) => put(out, ["\"", finish_name(reason), "\""]),
         }
         if output.finish.is_some() || !chat {
-            put(out, [r#","stop_reason":null"#]);
+            put(out, [r#","stop_reason":"#, &stop_reason(output)]);
         }
-        put(out, [if chat { r#","token_ids":null}]"# } else { r#","prompt_token_ids":null,"token_ids":null}]"# }]);
+        match (&self.heading.token_ids, chat) {
+            (None, true) => put(out, [r#","token_ids":null}]"#]),
+            (None, false) => put(out, [r#","prompt_token_ids":null,"token_ids":null}]"#]),
+            (Some(_), true) => put(out, [r#","token_ids":["#, &output.token.to_string(), "]}]"]),
+            (Some(prompt), false) => {
+                let prompt = if output.position == 0 { json_ids(prompt) } else { "null".into() };
+                let token = output.token.to_string();
+                put(out, [r#","prompt_token_ids":"#, &prompt, r#","token_ids":["#, &token, "]}]"]);
+            }
+        }
         if self.heading.continuous_usage {
-            put(out, [",\"usage\":", &self.usage(output.position + 1, output.cached_tokens)]);
+            put(out, [",\"usage\":", &self.running_usage(output.position + 1, output.cached_tokens)]);
+        } else if self.old && self.heading.include_usage && !chat {
+            put(out, [",\"usage\":null"]);
         }
         put(out, ["}\n\n"]);
         if output.finish.is_some() {
@@ -98,34 +153,87 @@ impl Render {
         }
     }
 
+    /// `logprobs` of tokens from `position` on, whose text begins at character `offset`.
+    fn logprobs(&self, scored: &[Scored], position: u32, mut offset: u32) -> String {
+        let (mut out, places) = (String::new(), position..);
+        match self.heading.endpoint {
+            Endpoint::Chat => {
+                out.push_str(r#"{"content":["#);
+                for (place, scored) in places.zip(scored) {
+                    out.push_str(if place > position { "," } else { "" });
+                    write_chat_entry(scored, place, self.heading.logprobs.unwrap_or(0), &mut out);
+                }
+                out.push_str("]}");
+            }
+            Endpoint::Completion => {
+                let mut columns = Columns::default();
+                for (place, scored) in places.zip(scored) {
+                    columns.push(scored, place, offset);
+                    let word = text::word(scored.token).map_or(0, str::len) as u32;
+                    offset += word + u32::from(place > 0 && word > 0);
+                }
+                columns.write(&mut out);
+            }
+        }
+        out
+    }
+
     fn role(&self, output: &Output, out: &mut BytesMut) {
         const ROLE: &str =
             r#""choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]"#;
         put(out, [&self.common, ROLE]);
         if self.heading.continuous_usage {
-            put(out, [",\"usage\":", &self.usage(0, output.cached_tokens)]);
+            put(out, [",\"usage\":", &self.running_usage(0, output.cached_tokens)]);
         }
-        put(out, [r#","prompt_token_ids":null,"prompt_text":null}"#, "\n\n"]);
+        let prompt = self.heading.token_ids.as_deref().map_or_else(|| "null".into(), json_ids);
+        let end = if self.old { "}\n\n" } else { ",\"prompt_text\":null}\n\n" };
+        put(out, [r#","prompt_token_ids":"#, &prompt, end]);
     }
 
     fn trailer(&self, output: &Output, out: &mut BytesMut) {
         if self.heading.include_usage {
             let usage = self.usage(output.position + 1, output.cached_tokens);
-            put(out, [&self.common, r#""choices":[],"usage":"#, &usage, ",", &self.system_fingerprint(), "}\n\n"]);
+            put(out, [&self.common, r#""choices":[],"usage":"#, &usage, &self.system_fingerprint(), "}\n\n"]);
         }
         put(out, ["data: [DONE]\n\n"]);
     }
 
-    fn whole(&self, output: &Output, reason: FinishReason, out: &mut BytesMut) {
+    fn whole(&self, output: &Output, reason: FinishReason, step: &StepResult<'_>, out: &mut BytesMut) {
+        let spoken = step.spoken.iter().find(|spoken| spoken.tag == output.tag);
+        let prompt = match spoken.map(|spoken| &spoken.speech) {
+            Some(speech) if speech.asked().prompt_logprobs.is_some() => prompt_logprobs(speech.prompt_scored()),
+            _ => "null".into(),
+        };
+        let logprobs = match self.heading.logprobs {
+            Some(_) if !self.scored.is_empty() => self.logprobs(&self.scored, 0, 0),
+            _ => "null".into(),
+        };
+        let (ids, prompt_ids) = match &self.heading.token_ids {
+            Some(prompt) => (json_ids(&self.tokens), json_ids(prompt)),
+            None => ("null".into(), "null".into()),
+        };
+        let (text, stop) = (json_string(&self.text), stop_reason(output));
         put(out, [&self.common, r#""choices":[{"index":0,"#]);
-        let text = json_string(&self.text);
         match self.heading.endpoint {
             Endpoint::Chat => put(out, [r#""message":{"role":"assistant","content":"#, &text, "}"]),
             Endpoint::Completion => put(out, [r#""text":"#, &text]),
         }
-        put(out, [r#","logprobs":null,"finish_reason":""#, finish_name(reason), r#"","stop_reason":null}]"#]);
+        put(
+            out,
+            [r#","logprobs":"#, &logprobs, r#","finish_reason":""#, finish_name(reason), r#"","stop_reason":"#, &stop],
+        );
         let usage = self.usage(output.position + 1, output.cached_tokens);
-        put(out, [",\"usage\":", &usage, ",", &self.system_fingerprint(), "}"]);
+        match self.heading.endpoint {
+            Endpoint::Chat => {
+                put(out, [r#","token_ids":"#, &ids, "}],\"usage\":", &usage, &self.system_fingerprint()]);
+                put(out, [r#","prompt_logprobs":"#, &prompt, r#","prompt_token_ids":"#, &prompt_ids, "}"]);
+            }
+            Endpoint::Completion => {
+                put(out, [r#","token_ids":"#, &ids, r#","prompt_logprobs":"#, &prompt]);
+                put(out, [r#","prompt_token_ids":"#, &prompt_ids, "}],\"usage\":", &usage]);
+                put(out, [&self.system_fingerprint(), "}"]);
+            }
+        }
     }
 
     fn usage(&self, completion: u32, cached: u32) -> String {
@@ -139,8 +247,36 @@ impl Render {
         format!(r#"{{"prompt_tokens":{prompt},"total_tokens":{total},"completion_tokens":{completion}{details}}}"#)
     }
 
+    /// Usage in the middle of a stream: a chat of a newer release adds a field.
+    fn running_usage(&self, completion: u32, cached: u32) -> String {
+        let mut usage = self.usage(completion, cached);
+        if !self.old && self.heading.endpoint == Endpoint::Chat {
+            usage.truncate(usage.len() - 1);
+            usage.push_str(r#","completion_tokens_details":null}"#);
+        }
+        usage
+    }
+
     fn system_fingerprint(&self) -> String {
-        format!(r#""system_fingerprint":{}"#, json_string(&format!("firstcheck-sim-{}", self.heading.version)))
+        match self.old {
+            true => String::new(),
+            false => {
+                let name = json_string(&format!("firstcheck-sim-{}", self.heading.version));
+                format!(r#","system_fingerprint":{name}"#)
+            }
+        }
+    }
+}
+
+fn json_ids(ids: &[u32]) -> String {
+    serde_json::Value::from(ids).to_string()
+}
+
+/// The token that ended an answer, unless it was the model's own.
+fn stop_reason(output: &Output) -> String {
+    match output.finish {
+        Some(FinishReason::Stop) if output.token != special::END_OF_TURN => output.token.to_string(),
+        _ => "null".into(),
     }
 }
 

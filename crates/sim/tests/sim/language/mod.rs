@@ -1,5 +1,7 @@
 //! The toy language model and its sampler.
 
+mod batches;
+mod drafts;
 mod greedy;
 mod sampler;
 

@@ -2,4 +2,5 @@
 
 mod client;
 mod protocol;
+mod sampling;
 mod time;

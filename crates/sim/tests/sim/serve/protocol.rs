@@ -65,14 +65,16 @@ fn a_completion_is_streamed_with_running_usage() {
 #[test]
 fn an_answer_is_the_same_streamed_and_whole() {
     let server = server();
-    let ask = |stream| json!({"prompt": words(7), "max_tokens": 6, "ignore_eos": true, "stream": stream});
+    let ask =
+        |stream| json!({"prompt": words(7), "max_tokens": 6, "ignore_eos": true, "temperature": 0, "stream": stream});
     let events = post(server.addr(), "/v1/completions", &ask(true)).events();
     let streamed: String =
         events.iter().filter_map(|event| event["choices"][0]["text"].as_str().map(str::to_owned)).collect();
     let whole = post(server.addr(), "/v1/completions", &ask(false)).json();
     assert_eq!(whole["choices"][0]["text"], streamed);
     assert_eq!(whole["usage"]["completion_tokens"], 6);
-    let chat = json!({"messages": [{"role": "user", "content": words(7)}], "max_tokens": 6, "ignore_eos": true});
+    let chat = json!({"messages": [{"role": "user", "content": words(7)}], "max_tokens": 6, "ignore_eos": true,
+                      "temperature": 0});
     let chat = post(server.addr(), "/v1/chat/completions", &chat).json();
     assert_eq!(chat["choices"][0]["message"]["content"], streamed, "the model reads words, not roles");
 }
