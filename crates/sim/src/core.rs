@@ -2,13 +2,15 @@
 //! not care which.
 
 use crate::{
-    config::EngineConfig,
+    config::{EngineConfig, EngineKind},
     kv_cache::KvCache,
     language::Language,
     request::{RequestId, Slots, Status},
     scheduler::{Decisions, Scheduled, Scheduler, Workbench},
+    sglang::Sglang,
     timing::StepShape,
 };
+use std::collections::VecDeque;
 
 /// Scheduler and KV cache of one engine.
 #[derive(Debug, Clone)]
@@ -20,6 +22,8 @@ pub(crate) enum Core {
         /// Paged KV cache.
         kv: KvCache,
     },
+    /// SGLang: prefill or decode, a radix tree.
+    Sglang(Box<Sglang>),
 }
 
 /// What a core works on besides itself.
@@ -31,11 +35,14 @@ pub(crate) struct Bench<'a> {
 }
 
 impl Core {
-    pub(crate) fn new(config: &EngineConfig) -> Self {
-        let (blocks, size, len) = (config.num_gpu_blocks, config.block_size, config.max_model_len);
-        Self::Vllm {
-            scheduler: Scheduler::default(),
-            kv: KvCache::new(blocks, size, len, config.enable_prefix_caching),
+    pub(crate) fn new(config: &EngineConfig, seed: u64) -> Self {
+        match config.engine {
+            EngineKind::Vllm => {
+                let (blocks, size, len) = (config.num_gpu_blocks, config.block_size, config.max_model_len);
+                let kv = KvCache::new(blocks, size, len, config.enable_prefix_caching);
+                Self::Vllm { scheduler: Scheduler::default(), kv }
+            }
+            EngineKind::Sglang => Self::Sglang(Box::new(Sglang::new(config, seed))),
         }
     }
 
@@ -43,6 +50,7 @@ impl Core {
     pub(crate) fn enqueue(&mut self, slot: u32) {
         match self {
             Self::Vllm { scheduler, .. } => scheduler.waiting.push_back(slot),
+            Self::Sglang(core) => core.enqueue(slot),
         }
     }
 
@@ -57,6 +65,7 @@ impl Core {
                 let Bench { config, language, now_ns, .. } = *bench;
                 scheduler.schedule(&mut Workbench { config, language, slots: bench.slots, kv, now_ns })
             }
+            Self::Sglang(core) => core.schedule(bench),
         }
     }
 
@@ -64,6 +73,7 @@ impl Core {
     pub(crate) fn batch(&self) -> &[Scheduled] {
         match self {
             Self::Vllm { scheduler, .. } => &scheduler.batch,
+            Self::Sglang(core) => &core.step.rows,
         }
     }
 
@@ -71,6 +81,7 @@ impl Core {
     pub(crate) fn shape(&self) -> &StepShape {
         match self {
             Self::Vllm { scheduler, .. } => &scheduler.shape,
+            Self::Sglang(core) => &core.step.shape,
         }
     }
 
@@ -78,31 +89,38 @@ impl Core {
     pub(crate) fn running(&self) -> &[u32] {
         match self {
             Self::Vllm { scheduler, .. } => &scheduler.running,
+            Self::Sglang(core) => &core.admitted,
         }
     }
 
     /// The waiting queue from its head.
     pub(crate) fn waiting(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
-        match self {
-            Self::Vllm { scheduler, .. } => scheduler.waiting.iter().copied(),
-        }
+        let waiting: &VecDeque<u32> = match self {
+            Self::Vllm { scheduler, .. } => &scheduler.waiting,
+            Self::Sglang(core) => &core.waiting,
+        };
+        waiting.iter().copied()
     }
 
     /// Whether a step that is decided, or in hand if there is one, computes for this request.
     pub(crate) fn computes(&self, id: RequestId, in_hand: bool) -> bool {
-        in_hand && self.batch().iter().any(|scheduled| scheduled.id == id)
+        match self {
+            Self::Vllm { scheduler, .. } => in_hand && scheduler.batch.iter().any(|scheduled| scheduled.id == id),
+            Self::Sglang(core) => core.computes(id, in_hand),
+        }
     }
 
     /// The row at `place` of the batch has been computed, and its request goes on.
-    pub(crate) fn computed(&mut self, _bench: &mut Bench<'_>, _place: usize) {
+    pub(crate) fn computed(&mut self, bench: &mut Bench<'_>, place: usize) {
         match self {
             // A block is findable as soon as it is scheduled: nothing is left to do.
             Self::Vllm { .. } => {}
+            Self::Sglang(core) => core.computed(bench, place),
         }
     }
 
     /// A request leaves: its KV is released. The caller removes it from the slots and then tells [`Self::swept`].
-    pub(crate) fn release(&mut self, _language: &Language, slots: &mut Slots, slot: u32) {
+    pub(crate) fn release(&mut self, language: &Language, slots: &mut Slots, slot: u32) {
         match self {
             Self::Vllm { scheduler, kv } => {
                 kv.free(&mut slots[slot]);
@@ -110,6 +128,7 @@ impl Core {
                     scheduler.waiting.retain(|held| *held != slot);
                 }
             }
+            Self::Sglang(core) => core.release(language, slots, slot),
         }
     }
 
@@ -117,6 +136,23 @@ impl Core {
     pub(crate) fn swept(&mut self, slots: &Slots) {
         match self {
             Self::Vllm { scheduler, .. } => scheduler.running.retain(|slot| slots[*slot].status == Status::Running),
+            Self::Sglang(_) => {}
+        }
+    }
+
+    /// Requests that the core has given up since it was last asked; their KV is released.
+    pub(crate) fn take_failed(&mut self) -> Vec<RequestId> {
+        match self {
+            Self::Vllm { .. } => Vec::new(),
+            Self::Sglang(core) => std::mem::take(&mut core.failed),
+        }
+    }
+
+    /// Whether it has given up a request of which nobody has been told.
+    pub(crate) fn has_failed(&self) -> bool {
+        match self {
+            Self::Vllm { .. } => false,
+            Self::Sglang(core) => !core.failed.is_empty(),
         }
     }
 
@@ -124,11 +160,15 @@ impl Core {
     pub(crate) fn kv_usage(&self) -> f64 {
         match self {
             Self::Vllm { kv, .. } => kv.pool().usage(),
+            Self::Sglang(core) => core.usage(),
         }
     }
 
     /// Whether no request is admitted or waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.running().is_empty() && self.waiting().len() == 0
+        match self {
+            Self::Vllm { scheduler, .. } => scheduler.running.is_empty() && scheduler.waiting.is_empty(),
+            Self::Sglang(core) => core.is_empty(),
+        }
     }
 }

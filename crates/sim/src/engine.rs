@@ -17,6 +17,7 @@ use crate::{
     },
     request::{FinishReason, Life, NewRequest, RequestId, RequestState, Slots, Status},
     scheduler::{Decisions, Scheduled},
+    sglang::SglangView,
     timing::{NoiseSource, StepTime},
 };
 use std::collections::VecDeque;
@@ -167,7 +168,7 @@ impl Engine {
         Ok(Self {
             language: Language::of(&config),
             slots: Slots::default(),
-            core: Core::new(&config),
+            core: Core::new(&config, seed),
             incoming: VecDeque::new(),
             step_time: config.timing.prepare(),
             noise: NoiseSource::new(config.noise, seed),
@@ -210,6 +211,15 @@ impl Engine {
     pub fn kv(&self) -> Option<&KvCache> {
         match &self.core {
             Core::Vllm { kv, .. } => Some(kv),
+            Core::Sglang(_) => None,
+        }
+    }
+
+    /// What SGLang's scheduler and pool hold, for inspection; `None` for another engine.
+    pub fn sglang(&self) -> Option<SglangView<'_>> {
+        match &self.core {
+            Core::Vllm { .. } => None,
+            Core::Sglang(core) => Some(SglangView { core, slots: &self.slots }),
         }
     }
 
@@ -343,7 +353,7 @@ impl Engine {
         self.take_in(now_ns);
         let mut bench = Bench { config: &self.config, language: &self.language, slots: &mut self.slots, now_ns };
         let decisions = self.core.schedule(&mut bench);
-        if self.core.batch().is_empty() {
+        if self.core.batch().is_empty() && !self.core.has_failed() {
             self.stats.decided(decisions);
             return None;
         }
@@ -398,6 +408,7 @@ impl Engine {
                     }
                 }
             }
+            left |= self.fail();
             if left {
                 self.core.swept(&self.slots);
             }
@@ -477,6 +488,22 @@ impl Engine {
             self.leave(slot);
         }
         reported
+    }
+
+    /// Ends the requests that the core has given up; returns whether there were any.
+    fn fail(&mut self) -> bool {
+        let failed = self.core.take_failed();
+        for id in &failed {
+            let Some(slot) = self.slots.slot_of(*id) else { continue };
+            let request = &self.slots[slot];
+            let (tag, life, reason) = (request.tag, request.life, FinishReason::Error);
+            let (prompt_tokens, output_tokens) = (request.prompt_len(), request.output_len);
+            let max_tokens = request.max_tokens;
+            self.stats.ended(&life, Ended { reason, prompt_tokens, output_tokens, max_tokens });
+            self.finished.push(Finished { id: *id, tag, reason, prompt_tokens, output_tokens, life });
+            self.slots.remove(slot);
+        }
+        !failed.is_empty()
     }
 
     fn leave(&mut self, slot: u32) {

@@ -41,6 +41,7 @@ pub mod router;
 mod scheduler;
 #[cfg(feature = "serve")]
 pub mod serve;
+pub mod sglang;
 pub mod simulate;
 pub mod timing;
 

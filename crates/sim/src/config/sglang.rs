@@ -102,6 +102,8 @@ pub struct Sglang {
     pub disable_radix_cache: bool,
     /// In which order cached prefixes are evicted.
     pub radix_eviction_policy: Eviction,
+    /// Whether no more is evicted than is lacking; older versions evict as much as is asked for.
+    pub evict_shortfall_only: bool,
     /// Whether the prompt of a request that ends is a node of its own, so that its answer can be evicted without it.
     pub split_at_prompt: bool,
     /// Decode steps between two lines of the log, and between two settings of the gauges by decode steps.
@@ -139,6 +141,7 @@ impl Default for Sglang {
             prefill_decode_interval: 0,
             disable_radix_cache: false,
             radix_eviction_policy: Eviction::Lru,
+            evict_shortfall_only: true,
             split_at_prompt: true,
             decode_log_interval: 40,
             mem_fraction_static: 0.87,
@@ -203,13 +206,14 @@ impl Sglang {
         self.validate_pages(max_model_len)
     }
 
-    /// A chunk is at least a page, and a sequence of the greatest length fits besides the page that admission keeps
+    /// A chunk is whole pages, and a sequence of the greatest length fits besides the page that admission keeps
     /// back: otherwise it would wait for good.
     fn validate_pages(&self, max_model_len: u32) -> Result<(), ConfigError> {
-        if self.chunked_prefill_size.is_some_and(|size| size < self.page_size) {
-            let value = self.chunked_prefill_size.unwrap_or(0).to_string();
-            let (name, expected) = ("sglang.chunked_prefill_size", "at least a page");
-            return Err(ConfigError::OutOfRange { name, value, expected });
+        if let Some(size) = self.chunked_prefill_size
+            && (size == 0 || !size.is_multiple_of(self.page_size))
+        {
+            let (name, expected) = ("sglang.chunked_prefill_size", "whole pages, one at least");
+            return Err(ConfigError::OutOfRange { name, value: size.to_string(), expected });
         }
         let (capacity, page) = (self.kv_tokens(), self.page_size);
         let needed = max_model_len.saturating_add(page);

@@ -23,6 +23,7 @@ mod router;
 mod scheduling;
 #[cfg(feature = "serve")]
 mod serve;
+mod sglang;
 mod silicon;
 mod simulate;
 mod timing;
