@@ -52,6 +52,14 @@ pub enum Error {
         /// Why, and how to mend it.
         reason: String,
     },
+    /// A stream that breaks off: a damaged or cut archive, or one that expands beyond the bounds.
+    #[error("{path} breaks off: {reason}")]
+    Damaged {
+        /// The path as it was given.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// No format that is known.
     #[error(
         "cannot tell what {path} is: give a run bundle, a result file of vllm bench serve, sglang.bench_serving, \
@@ -67,7 +75,7 @@ pub enum Error {
         /// The path as it was given.
         path: PathBuf,
         /// What it is.
-        what: &'static str,
+        what: String,
     },
     /// A folder without any result.
     #[error("no run bundle or benchmark result in {path}{}", unread_of(*unread))]
@@ -122,6 +130,7 @@ impl Error {
             | Self::NotAFile { path }
             | Self::TooLarge { path, .. }
             | Self::Malformed { path, .. }
+            | Self::Damaged { path, .. }
             | Self::Unknown { path }
             | Self::NotARun { path, .. }
             | Self::NothingFound { path, .. }
@@ -136,10 +145,16 @@ impl Error {
 
     /// As a report lists it.
     pub fn unread(&self) -> firstcheck_model::report::Unread {
-        let reason = match self {
+        let (path, line, reason) = (self.path().display().to_string(), self.line(), self.reason());
+        firstcheck_model::report::Unread { path, line, reason }
+    }
+
+    /// Why, without path and line where they are told apart.
+    pub(crate) fn reason(&self) -> String {
+        match self {
             Self::Malformed { format, reason, .. } => format!("malformed {format}: {reason}"),
+            Self::Damaged { reason, .. } => format!("breaks off: {reason}"),
             other => other.to_string(),
-        };
-        firstcheck_model::report::Unread { path: self.path().display().to_string(), line: self.line(), reason }
+        }
     }
 }

@@ -1,17 +1,93 @@
-//! Paths to runs: bundles and foreign results, files and folders.
+//! Paths and streams to evidence: the public entry.
 
 use crate::{
-    Error, Format, Limits, detect, folder,
+    Error, Limits,
     guarded::guarded,
-    numbered,
-    results::{self, Import},
-    vocabulary,
+    join::{self, Joined},
+    numbered, vocabulary,
+    walk::{Walk, Wanted},
 };
 use firstcheck_bundle::Bundle;
-use firstcheck_model::{evidence::RunEvidence, recording::Recording, report::Unread};
-use std::path::{Path, PathBuf};
+use firstcheck_model::{
+    evidence::{Evidence, RunEvidence},
+    recording::Recording,
+    report::{NotUnderstood, ReadRow, Unread},
+    run::RunInfo,
+};
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+};
 
-/// Everything that could be read of some paths, and everything that could not.
+/// Something to read.
+pub enum Input<'i> {
+    /// A file or a folder.
+    Path(PathBuf),
+    /// A stream with the name that reports give it (`-`).
+    Stream(&'i str, &'i mut dyn Read),
+}
+
+/// Everything that some inputs hold, and everything that could not be read or understood.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// What they come to.
+    pub evidence: Evidence,
+    /// What was read.
+    pub read: Vec<ReadRow>,
+    /// What could not be read.
+    pub unread: Vec<Unread>,
+    /// What was read and not understood.
+    pub not_understood: Vec<NotUnderstood>,
+}
+
+/// Takes everything that the inputs hold. Nothing fails as a whole: what cannot be read is listed.
+pub fn collect(inputs: Vec<Input<'_>>, limits: &Limits) -> Collected {
+    let mut walk = Walk::new(*limits, Wanted::All);
+    for input in inputs {
+        match input {
+            Input::Path(path) => {
+                if let Err(error) = walk.path(&path) {
+                    walk.list(&error);
+                }
+            }
+            Input::Stream(name, source) => walk.stream(name, source),
+        }
+    }
+    let mut intake = walk.intake;
+    let Joined { bundles, runs, observed, stated } = join::join(&mut intake);
+    let mut evidence = Evidence { stated, ..Evidence::default() };
+    for path in bundles {
+        match evidence_of(&path) {
+            Ok(run) => {
+                if let Some(row) = intake.read.iter_mut().find(|row| Path::new(&row.path) == path) {
+                    describe_bundle(row, &run);
+                }
+                evidence.runs.push(run);
+            }
+            Err(error) => {
+                intake.read.retain(|row| Path::new(&row.path) != path);
+                intake.failed(error);
+            }
+        }
+    }
+    evidence.runs.extend(runs.into_iter().map(|run| run.recording.into_evidence(run.label)));
+    evidence.runs.extend(observed);
+    let not_understood = intake.take_not_understood();
+    Collected { evidence, read: intake.read, unread: intake.unread, not_understood }
+}
+
+fn describe_bundle(row: &mut ReadRow, run: &RunEvidence) {
+    let RunInfo { clock, window, fingerprint, .. } = &run.info;
+    row.rows = run.requests.len() as u64;
+    row.length_s = window.and_then(|window| window.length()).map(|length| length.0);
+    let unix = |moment: firstcheck_model::moment::Moment| Some((clock.started_unix_ns? as f64 + moment.get()? as f64) * 1e-9);
+    row.from_unix_s = window.and_then(|window| unix(window.start));
+    row.to_unix_s = window.and_then(|window| unix(window.end));
+    row.engine = fingerprint.get(firstcheck_model::fingerprint::field::ENGINE).map(str::to_owned);
+    row.version = fingerprint.get(firstcheck_model::fingerprint::field::ENGINE_VERSION).map(str::to_owned);
+}
+
+/// Runs of some paths, and everything that could not be read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Gathered {
     /// The runs, in the order of the paths.
@@ -46,15 +122,14 @@ pub fn gather_recordings(path: &Path) -> Result<(Vec<Recording>, Vec<Unread>), E
 }
 
 fn recordings(path: &Path, limits: &Limits) -> Result<(Vec<Recording>, Vec<Unread>), Error> {
-    let contents = contents(path, limits)?;
-    let mut recordings = Vec::new();
-    for bundle in &contents.bundles {
-        let mut recording = open(bundle, |bundle| bundle.recording())?;
+    let found = Found::of(path, limits)?;
+    let (bundles, unread) = found.open(|path| {
+        let mut recording = open(path, |bundle| bundle.recording())?;
         vocabulary::apply(&mut recording.signals);
-        recordings.push(recording);
-    }
-    recordings.extend(contents.import.runs.into_iter().map(|run| run.recording));
-    Ok((recordings, contents.import.unread))
+        Ok(recording)
+    })?;
+    let runs = found.joined.runs.into_iter().map(|run| run.recording);
+    Ok((bundles.into_iter().chain(runs).collect(), unread))
 }
 
 /// Reads all runs of a path as evidence: their events are folded as they are read.
@@ -89,40 +164,84 @@ pub fn gather(paths: &[PathBuf]) -> Gathered {
 }
 
 fn runs(path: &Path, limits: &Limits) -> Result<(Vec<RunEvidence>, Vec<Unread>), Error> {
-    let contents = contents(path, limits)?;
-    let mut runs = Vec::new();
-    for path in &contents.bundles {
-        let mut run = open(path, |bundle| bundle.evidence(path.display().to_string()))?;
-        vocabulary::apply(&mut run.signals);
-        runs.push(run);
-    }
-    let Import { runs: imported, unread } = contents.import;
-    runs.extend(imported.into_iter().map(|run| run.recording.into_evidence(run.label)));
-    Ok((runs, unread))
+    let found = Found::of(path, limits)?;
+    let (bundles, unread) = found.open(evidence_of)?;
+    let runs = found.joined.runs.into_iter().map(|run| run.recording.into_evidence(run.label));
+    Ok((bundles.into_iter().chain(runs).collect(), unread))
 }
 
-fn contents(path: &Path, limits: &Limits) -> Result<folder::Contents, Error> {
-    let Some((file, number)) = numbered::split(path) else { return whole(path, limits) };
-    let mut contents = whole(&file, limits)?;
-    let runs = contents.import.runs.len();
-    if number > runs {
-        return Err(Error::NoSuchRun { path: file, number, runs });
-    }
-    contents.import.runs = contents.import.runs.into_iter().skip(number - 1).take(1).collect();
-    Ok(contents)
+/// What a path holds of runs.
+struct Found {
+    joined: Joined,
+    unread: Vec<Unread>,
 }
 
-fn whole(path: &Path, limits: &Limits) -> Result<folder::Contents, Error> {
-    match detect(path, limits)? {
-        Format::Folder => folder::read(path, limits),
-        Format::Bundle => Ok(folder::Contents { bundles: vec![path.into()], ..folder::Contents::default() }),
-        Format::Unknown => Err(Error::Unknown { path: path.into() }),
-        format => Ok(folder::Contents { import: results::read(path, format, limits)?, ..folder::Contents::default() }),
+impl Found {
+    fn of(path: &Path, limits: &Limits) -> Result<Self, Error> {
+        let (file, number) = match numbered::split(path) {
+            Some((file, number)) => (file, Some(number)),
+            None => (path.to_owned(), None),
+        };
+        let mut walk = Walk::new(*limits, Wanted::Runs);
+        walk.path(&file)?;
+        let mut intake = walk.intake;
+        let mut joined = join::join(&mut intake);
+        if let Some(number) = number {
+            let runs = joined.runs.len();
+            if number > runs {
+                return Err(Error::NoSuchRun { path: file, number, runs });
+            }
+            joined.runs = joined.runs.into_iter().skip(number - 1).take(1).collect();
+        }
+        if joined.bundles.is_empty() && joined.runs.is_empty() {
+            return Err(nothing(&file, intake));
+        }
+        Ok(Self { joined, unread: intake.unread })
     }
+
+    /// Opens the bundles. One that is damaged is listed, unless nothing else is there.
+    fn open<T>(&self, read: impl Fn(&Path) -> Result<T, Error>) -> Result<(Vec<T>, Vec<Unread>), Error> {
+        let (mut opened, mut unread, mut first) = (Vec::new(), self.unread.clone(), None);
+        for path in &self.joined.bundles {
+            match read(path) {
+                Ok(run) => opened.push(run),
+                Err(error) => {
+                    unread.push(error.unread());
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        match first {
+            Some(error) if opened.is_empty() && self.joined.runs.is_empty() => Err(error),
+            _ => Ok((opened, unread)),
+        }
+    }
+}
+
+/// Why a path gave no run.
+fn nothing(path: &Path, mut intake: crate::frame::Intake) -> Error {
+    let is_folder = path.is_dir();
+    if let ([only], false) = (&intake.read[..], is_folder) {
+        return Error::NotARun { path: path.into(), what: only.what.clone() };
+    }
+    match (intake.errors.pop(), &intake.unread[..]) {
+        (Some(error), [_]) => error,
+        (_, [only]) if is_folder || only.line.is_some() => {
+            Error::malformed(Path::new(&only.path), only.line, "result", only.reason.clone())
+        }
+        _ if is_folder => Error::NothingFound { path: path.into(), unread: intake.unread.len() as u64 },
+        _ => Error::Unknown { path: path.into() },
+    }
+}
+
+fn evidence_of(path: &Path) -> Result<RunEvidence, Error> {
+    let mut run = open(path, |bundle| bundle.evidence(path.display().to_string()))?;
+    vocabulary::apply(&mut run.signals);
+    Ok(run)
 }
 
 fn open<T>(path: &Path, read: impl FnOnce(&Bundle) -> Result<T, firstcheck_bundle::Error>) -> Result<T, Error> {
-    guarded(path, Format::Bundle.name(), || {
+    guarded(path, "run bundle", || {
         let failed = |source| Error::Bundle { path: path.into(), source: Box::new(source) };
         read(&Bundle::open(path).map_err(failed)?).map_err(failed)
     })

@@ -2,6 +2,7 @@
 
 use crate::{
     event::Streams,
+    fingerprint::Fingerprint,
     measurement::Missing,
     request::{Request, Requests},
     run::RunInfo,
@@ -85,11 +86,18 @@ impl Kind {
 /// Everything known of one side.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
-    /// Its runs.
+    /// Its runs, and what it said of itself while others used it.
     pub runs: Vec<RunEvidence>,
+    /// What it states of itself beside its runs.
+    pub stated: Fingerprint,
 }
 
 impl Evidence {
+    /// Runs, and nothing beside them.
+    pub fn of(runs: Vec<RunEvidence>) -> Self {
+        Self { runs, ..Self::default() }
+    }
+
     /// Why evidence of that kind is missing, if it is.
     pub fn lacks(&self, kind: Kind) -> Option<Missing> {
         let there = self.runs.iter().any(|run| match kind {

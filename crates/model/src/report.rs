@@ -264,6 +264,52 @@ pub struct Unread {
     pub reason: String,
 }
 
+/// Something that was given and read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReadRow {
+    /// The file; `archive!path` inside an archive, `-` for standard input.
+    pub path: String,
+    /// What it is, for programs.
+    pub format: String,
+    /// What it is, in words.
+    pub what: String,
+    /// How much was read.
+    pub rows: u64,
+    /// Of what (`lines`, `samples`, `requests`).
+    pub unit: String,
+    /// Start of what it covers, Unix seconds; null where it does not tell.
+    pub from_unix_s: Option<f64>,
+    /// End of what it covers, Unix seconds; null where it does not tell.
+    pub to_unix_s: Option<f64>,
+    /// Length of what it covers, seconds; null where it does not tell.
+    pub length_s: Option<f64>,
+    /// The engine it speaks of.
+    pub engine: Option<String>,
+    /// The engine's version.
+    pub version: Option<String>,
+    /// The replicas and ranks it tells apart.
+    pub replicas: Vec<String>,
+    /// What a reader should know of it.
+    pub notes: Vec<String>,
+}
+
+/// Something well-formed that says nothing to firstcheck: a line of a log, a series of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotUnderstood {
+    /// The file.
+    pub path: String,
+    /// `line` or `series`.
+    pub what: String,
+    /// What groups them: a metric's name, the module that wrote a line.
+    pub kind: String,
+    /// How many there are.
+    pub count: u64,
+    /// The first one's line, counted from 1, where there is one.
+    pub line: Option<u64>,
+    /// The first one, as far as it is kept.
+    pub example: String,
+}
+
 /// A threshold in force.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
@@ -309,8 +355,14 @@ pub struct Report {
     pub stages: Vec<StageRow>,
     /// What the checks found.
     pub findings: Vec<Finding>,
+    /// What was given and read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<ReadRow>,
     /// What was given and could not be read.
     pub unread: Vec<Unread>,
+    /// What was read and not understood, by file and kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_understood: Vec<NotUnderstood>,
     /// What a reader should know.
     pub notes: Vec<String>,
     /// Seed of everything random behind it.
@@ -335,7 +387,9 @@ impl Report {
             metrics: Vec::new(),
             stages: Vec::new(),
             findings: Vec::new(),
+            read: Vec::new(),
             unread: Vec::new(),
+            not_understood: Vec::new(),
             notes: Vec::new(),
             seed: None,
             tool: tool.into(),

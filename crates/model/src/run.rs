@@ -67,6 +67,8 @@ pub enum ClockKind {
     Real,
     /// Simulated time.
     Virtual,
+    /// No time is known, only an order: moments say what came before what, and their differences are no durations.
+    Order,
 }
 
 /// Where a run's rows come from.
@@ -77,6 +79,8 @@ pub enum Origin {
     Measured,
     /// Computed by the simulated engine.
     Simulated,
+    /// Read from what a deployment said of itself while others used it; nothing was offered and no request is known.
+    Observed,
     /// Read from another tool's result file.
     Imported {
         /// The tool (`vllm bench serve`, `aiperf`, …).

@@ -88,6 +88,7 @@ pub(crate) fn origin(origin: &Origin) -> String {
     match origin {
         Origin::Measured => "measured".into(),
         Origin::Simulated => "simulated".into(),
+        Origin::Observed => "observed".into(),
         Origin::Imported { tool } => format!("read from {tool}"),
     }
 }

@@ -117,7 +117,7 @@ fn evidence(side: &str, blocks: &[Block], path: &Path) -> Option<Evidence> {
         signals: set.finish(),
         spans: Vec::new(),
     };
-    Some(Evidence { runs: vec![run] })
+    Some(Evidence::of(vec![run]))
 }
 
 fn run_info(side: &str) -> RunInfo {

@@ -20,7 +20,7 @@ pub fn run(args: CompareArgs, context: &Context) -> anyhow::Result<u8> {
     let policy = context.config.policy(args.slo);
     let (mut unread, more) = (base.unread, candidate.unread);
     unread.extend(more);
-    let (base, candidate) = (Evidence { runs: base.runs }, Evidence { runs: candidate.runs });
+    let (base, candidate) = (Evidence::of(base.runs), Evidence::of(candidate.runs));
     let mut report = judge(&base, &candidate, &policy, &context.config.check);
     report.unread.extend(unread);
     spinner.finish_and_clear();

@@ -66,8 +66,8 @@ pub fn live_pair(
         runs.push(read(&path)?);
         bundles.push(path);
     }
-    let candidate = Evidence { runs: runs.split_off(1) };
-    let mut report = judge(&Evidence { runs }, &candidate, &policy(), &Settings::default());
+    let candidate = Evidence::of(runs.split_off(1));
+    let mut report = judge(&Evidence::of(runs), &candidate, &policy(), &Settings::default());
     report.verb = "demo".into();
     report.seed = Some(options.seed);
     report.notes.push("one live pair: exploratory, kept out of the interval".into());

@@ -61,7 +61,7 @@ pub fn demo(options: &DemoOptions, tell: &mut dyn FnMut(Event)) -> Result<DemoOu
     tell(Event::Phase { title: format!("{} pairs in virtual time: these decide", options.pairs) });
     let runs = virtual_pairs(options, tell)?;
     bundles.extend(runs.bundles.iter().cloned());
-    let (base, candidate) = (Evidence { runs: runs.base }, Evidence { runs: runs.candidate });
+    let (base, candidate) = (Evidence::of(runs.base), Evidence::of(runs.candidate));
     let mut report = judge(&base, &candidate, &policy(), &Settings::default());
     report.verb = "demo".into();
     report.seed = Some(options.seed);

@@ -17,7 +17,7 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=20;
 
 fn report(seed: u64) -> Report {
     let (base, candidate) = incident_pairs(PairPlan { pairs: 8, seed }).unwrap();
-    judge(&Evidence { runs: base }, &Evidence { runs: candidate }, &policy(), &Settings::default())
+    judge(&Evidence::of(base), &Evidence::of(candidate), &policy(), &Settings::default())
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn without_the_change_nothing_is_claimed() {
     same.iter_mut()
         .filter_map(|run| run.info.place.as_mut())
         .for_each(|p| p.role = firstcheck_model::run::Role::Candidate);
-    let report = judge(&Evidence { runs: base }, &Evidence { runs: same }, &policy(), &Settings::default());
+    let report = judge(&Evidence::of(base), &Evidence::of(same), &policy(), &Settings::default());
     assert_ne!(report.verdict, Verdict::Fail);
     let preemption = report.findings.iter().find(|f| f.code == "S15").unwrap();
     assert!(matches!(preemption.outcome, Outcome::Absent { .. }), "{:?}", preemption.outcome);

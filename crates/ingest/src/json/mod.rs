@@ -3,7 +3,13 @@
 mod lenient;
 mod outline;
 mod scalars;
+mod start;
 
 pub(crate) use lenient::lenient;
 pub(crate) use outline::Outline;
 pub(crate) use scalars::Scalar;
+
+/// At most `most` characters, for a message.
+pub(crate) fn clip(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}

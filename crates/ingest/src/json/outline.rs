@@ -4,7 +4,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAcces
 use std::fmt;
 
 /// Levels of keys that are kept.
-const DEPTH: u8 = 4;
+pub(super) const DEPTH: u8 = 4;
 
 /// A value's keys down to a few levels; of a list, its first element.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +25,12 @@ impl Outline {
     /// Whether all `keys` are there.
     pub(crate) fn has(&self, keys: &[&str]) -> bool {
         keys.iter().all(|key| self.get(key).is_some())
+    }
+
+    /// The keys of an object.
+    pub(crate) fn keys(&self) -> Vec<&str> {
+        let Self::Object(fields) = self else { return Vec::new() };
+        fields.iter().map(|(name, _)| name.as_str()).collect()
     }
 
     /// The first element of a list, or the value itself.

@@ -26,6 +26,12 @@ pub(super) fn parse(line: &str) -> Result<Line<'_>, String> {
     if let Some(inside) = rest.strip_prefix('{') {
         rest = braces(inside, &mut name, &mut labels)?;
     }
+    if name.is_empty()
+        && let Some(at) = labels.iter().position(|(label, _)| label == "__name__")
+    {
+        // As `promtool tsdb dump` writes it.
+        name = Cow::Owned(labels.remove(at).1);
+    }
     if name.is_empty() {
         return Err("no metric name".into());
     }

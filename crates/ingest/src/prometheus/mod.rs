@@ -1,8 +1,11 @@
 //! Metrics pages: Prometheus text 0.0.4 and OpenMetrics, and series made of several pages.
 
+pub(crate) mod history;
 mod line;
 mod series;
 mod text;
 
+pub(crate) use history::{FORMAT, grows};
+pub use history::History;
 pub use series::SeriesSet;
 pub use text::{Page, Sample, Unreadable, parse, parse_within};

@@ -105,7 +105,7 @@ pub fn parse(bytes: &[u8]) -> Page {
 /// Parses a page within `limits`.
 pub fn parse_within(bytes: &[u8], limits: &Limits) -> Page {
     let mut page = Page::default();
-    let mut types: HashMap<String, Type> = HashMap::new();
+    let mut types = Types::default();
     let mut seen: HashSet<u64> = HashSet::new();
     let within = &bytes[..bytes.len().min(limits.page_bytes)];
     for (number, raw) in within.split(|b| *b == b'\n').enumerate() {
@@ -129,7 +129,7 @@ pub fn parse_within(bytes: &[u8], limits: &Limits) -> Page {
                 page.refuse(number, reason, limits);
             }
         } else if !text.is_empty() {
-            match sample(text, number, &types) {
+            match sample_of(text, number, &types) {
                 Ok(sample) if seen.insert(identity(&sample)) => page.samples.push(sample),
                 Ok(_) => page.refuse(number, "the same series a second time", limits),
                 Err(reason) => page.refuse(number, reason, limits),
@@ -149,25 +149,23 @@ pub fn parse_within(bytes: &[u8], limits: &Limits) -> Page {
     page
 }
 
-fn comment_line(comment: &str, types: &mut HashMap<String, Type>, complete: &mut bool) -> Result<(), String> {
+fn comment_line(comment: &str, types: &mut Types, complete: &mut bool) -> Result<(), String> {
     let mut words = comment.split_ascii_whitespace();
     match words.next() {
         Some("EOF") => *complete = true,
-        Some("TYPE") => {
-            let (Some(name), Some(word)) = (words.next(), words.next()) else {
-                return Err("# TYPE without a name and a type".into());
-            };
-            let kind = Type::named(word).ok_or_else(|| format!("unknown type `{word:.40}`"))?;
-            types.insert(name.trim_matches('"').to_owned(), kind);
-        }
+        Some("TYPE") => types.state(&words.collect::<Vec<_>>())?,
         _ => {}
     }
     Ok(())
 }
 
-fn sample(text: &str, number_of_line: usize, types: &HashMap<String, Type>) -> Result<Sample, String> {
+/// Takes a sample line apart with the types that were stated before it.
+///
+/// # Errors
+/// Why it is no sample.
+pub(super) fn sample_of(text: &str, number_of_line: usize, types: &Types) -> Result<Sample, String> {
     let mut line = line::parse(text)?;
-    let (family, suffix) = family(&line.name, types);
+    let (family, suffix) = types.family(&line.name);
     let bound = |labels: &mut Vec<(String, String)>, name: &str| -> Result<Option<f64>, String> {
         let Some(at) = labels.iter().position(|(label, _)| label == name) else { return Ok(None) };
         let (_, value) = labels.remove(at);
@@ -206,18 +204,35 @@ fn sample(text: &str, number_of_line: usize, types: &HashMap<String, Type>) -> R
     })
 }
 
-/// The type of the family that a sample belongs to, and the sample's suffix within it.
-fn family<'a>(name: &'a str, types: &HashMap<String, Type>) -> (Option<Type>, &'a str) {
-    const SUFFIXES: [&str; 8] = ["_bucket", "_sum", "_count", "_total", "_created", "_info", "_gsum", "_gcount"];
-    if let Some(kind) = types.get(name) {
-        return (Some(*kind), "");
+/// Types of families, as `# TYPE` lines stated them.
+#[derive(Debug, Default)]
+pub(super) struct Types(HashMap<String, Type>);
+
+impl Types {
+    /// Takes the words after `# TYPE`.
+    ///
+    /// # Errors
+    /// Where they state no type.
+    pub(super) fn state(&mut self, words: &[&str]) -> Result<(), String> {
+        let [name, word, ..] = words else { return Err("# TYPE without a name and a type".into()) };
+        let kind = Type::named(word).ok_or_else(|| format!("unknown type `{word:.40}`"))?;
+        self.0.insert(name.trim_matches('"').to_owned(), kind);
+        Ok(())
     }
-    for suffix in SUFFIXES {
-        if let Some(kind) = name.strip_suffix(suffix).and_then(|stem| types.get(stem)) {
-            return (Some(*kind), &name[name.len() - suffix.len()..]);
+
+    /// The type of the family that a sample belongs to, and the sample's suffix within it.
+    fn family<'n>(&self, name: &'n str) -> (Option<Type>, &'n str) {
+        const SUFFIXES: [&str; 8] = ["_bucket", "_sum", "_count", "_total", "_created", "_info", "_gsum", "_gcount"];
+        if let Some(kind) = self.0.get(name) {
+            return (Some(*kind), "");
         }
+        for suffix in SUFFIXES {
+            if let Some(kind) = name.strip_suffix(suffix).and_then(|stem| self.0.get(stem)) {
+                return (Some(*kind), &name[name.len() - suffix.len()..]);
+            }
+        }
+        (None, "")
     }
-    (None, "")
 }
 
 fn identity(sample: &Sample) -> u64 {

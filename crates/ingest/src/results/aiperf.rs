@@ -6,27 +6,75 @@
 //! completion and are put back into that of the credits.
 
 use super::{
-    Import, failure,
+    failure,
     figures::{Figures, quantile},
     rows::{At, Described, hash, on_clock, summary_only, whole},
 };
-use crate::{Error, Format, Limits, guarded::read_all, json::lenient};
+use crate::{
+    Error,
+    frame::{Action, Artefact, Confidence, Format, Group, Head, Intake, Piece, Reading},
+    join::Labelled,
+    json::{Outline, lenient},
+};
 use firstcheck_model::{
     event::Event,
     metric::{Metric, Stat},
     moment::{Moment, Window},
     recording::Recording,
-    report::Unread,
     request::{Fate, Request, Requests},
     run::{Arrivals, Detail, Reported, RunState},
 };
 use serde::Deserialize;
 use serde_json::Value;
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 const TOOL: &str = "aiperf";
 
-#[derive(Deserialize)]
+pub(crate) static RECORDS: Format = Format {
+    id: "aiperf-records",
+    group: Group::Results,
+    name: "aiperf records",
+    versions: "0.1 to 0.10",
+    takes: "every request and gap; with the summary beside them, how the load was offered",
+    recognise: recognise_records,
+    action: Action::Read(take_records),
+};
+
+pub(crate) static SUMMARY: Format = Format {
+    id: "aiperf-summary",
+    group: Group::Results,
+    name: "aiperf summary",
+    versions: "0.1 to 0.10",
+    takes: "summaries, and how the load was offered",
+    recognise: recognise_summary,
+    action: Action::Read(take_summary),
+};
+
+fn recognise_records(head: &Head<'_>) -> Option<Confidence> {
+    let first = head.object(&["metadata"])?;
+    let times = first.get("metadata").is_some_and(|metadata| metadata.get("request_start_ns").is_some());
+    // A first record of many gaps goes on beyond the head.
+    Confidence::certain_if(times && (first.has(&["metrics"]) || !head.whole()))
+}
+
+fn recognise_summary(head: &Head<'_>) -> Option<Confidence> {
+    let first = head.object(&["input_config", "request_latency"])?;
+    Confidence::certain_if(first.get("request_latency").and_then(|latency: &Outline| latency.get("unit")).is_some())
+}
+
+/// The records of a file, before they are put in order.
+#[derive(Debug)]
+pub(crate) struct Records {
+    path: PathBuf,
+    records: Vec<Record>,
+    lost: u64,
+    first_lost: u64,
+}
+
+#[derive(Debug, Deserialize)]
 struct Record {
     metadata: Metadata,
     #[serde(default)]
@@ -36,7 +84,7 @@ struct Record {
 }
 
 /// Times are nanoseconds of Unix time.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Metadata {
     #[serde(default)]
     session_num: Option<u64>,
@@ -55,7 +103,7 @@ struct Metadata {
     was_cancelled: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Figure {
     #[serde(default)]
     value: Value,
@@ -63,7 +111,7 @@ struct Figure {
     unit: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Failure {
     #[serde(default)]
     code: Option<i64>,
@@ -112,38 +160,52 @@ fn a_second(unit: &str) -> Option<f64> {
     }
 }
 
-/// Reads the records, with the summary where there is one.
-pub(super) fn records(path: &Path, summary: Option<&Path>, limits: &Limits) -> Result<Import, Error> {
-    let format = Format::AiperfRecords.name();
-    let bytes = read_all(path, limits)?;
-    let (mut records, mut unread): (Vec<Record>, Vec<Unread>) = (Vec::new(), Vec::new());
-    let mut lost = 0u64;
-    for (number, line) in bytes.split(|b| *b == b'\n').enumerate() {
-        if line.trim_ascii().is_empty() {
+/// Reads the records, one a line; one that cannot be read is listed, and the rest stays.
+fn take_records(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Error> {
+    let mut all = Records { path: artefact.path().into(), records: Vec::new(), lost: 0, first_lost: 0 };
+    while let Some(line) = artefact.next_line(intake) {
+        if line.bytes.trim_ascii().is_empty() {
             continue;
         }
-        match serde_json::from_slice::<Record>(&lenient(line)) {
-            Ok(record) => records.push(record),
+        match serde_json::from_slice::<Record>(&lenient(line.bytes)) {
+            Ok(record) => all.records.push(record),
             Err(error) => {
-                lost += 1;
-                if unread.len() < limits.unread {
-                    let line = Some(number as u64 + 1);
-                    unread.push(Unread { path: path.display().to_string(), line, reason: error.to_string() });
+                if all.lost == 0 {
+                    all.first_lost = line.number;
                 }
+                all.lost += 1;
+                intake.unread(Some(line.number), error.to_string());
             }
         }
     }
-    let about = match summary {
-        None => Value::Null,
-        Some(path) => serde_json::from_slice(&lenient(&read_all(path, limits)?))
-            .map_err(|e| Error::json(path, Format::AiperfSummary.name(), &e))?,
-    };
-    let mut recording = recording(records, &about, &At { path, line: None, format })?;
-    if lost > 0 {
-        let first = unread.first().map_or_else(String::new, |u| format!(", the first is line {}", u.line.unwrap_or(0)));
-        recording.info.warnings.push(format!("{lost} lines unread{first}"));
+    let reading = Reading { rows: all.records.len() as u64, unit: "requests", ..Reading::default() };
+    intake.give(Piece::AiperfRecords(Box::new(all)));
+    Ok(reading)
+}
+
+fn take_summary(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Error> {
+    let bytes = artefact.all(intake.limits())?;
+    let about = serde_json::from_slice(&lenient(&bytes)).map_err(|e| Error::json(artefact.path(), SUMMARY.name, &e))?;
+    intake.give(Piece::AiperfSummary(Box::new(about)));
+    Ok(Reading { rows: 1, unit: "summaries", ..Reading::default() })
+}
+
+impl Records {
+    /// Their run; `about` is the summary of the same folder, where there is one.
+    pub(crate) fn run(self, about: Option<&Value>) -> Result<Labelled, Error> {
+        let Self { path, records, lost, first_lost } = self;
+        let at = At { path: &path, line: None, format: RECORDS.name };
+        let mut recording = recording(records, about.unwrap_or(&Value::Null), &at)?;
+        if lost > 0 {
+            recording.info.warnings.push(format!("{lost} lines unread, the first is line {first_lost}"));
+        }
+        Ok(super::one(&path, recording))
     }
-    Ok(Import { unread, ..Import::of(path, vec![recording]) })
+}
+
+/// The run of a summary by itself.
+pub(crate) fn summary_run(path: &Path, about: &Value) -> Labelled {
+    super::one(path, summary(about))
 }
 
 fn recording(mut records: Vec<Record>, about: &Value, at: &At<'_>) -> Result<Recording, Error> {
@@ -233,16 +295,13 @@ fn mark_interrupted(about: &Value, state: &mut RunState) {
     }
 }
 
-/// Reads a summary by itself.
-pub(super) fn summary(path: &Path, bytes: &[u8]) -> Result<Vec<Recording>, Error> {
-    let about: Value =
-        serde_json::from_slice(bytes).map_err(|e| Error::json(path, Format::AiperfSummary.name(), &e))?;
-    let mut info = described(&about, None, &about.to_string()).info(Detail::Summary, figures(&about));
+fn summary(about: &Value) -> Recording {
+    let mut info = described(about, None, &about.to_string()).info(Detail::Summary, figures(about));
     info.window = whole(about.pointer("/benchmark_duration/avg").and_then(Value::as_f64));
     info.warnings
         .push("the file holds summaries only; profile_export.jsonl of the same folder has every request".into());
-    mark_interrupted(&about, &mut info.state);
-    Ok(vec![summary_only(info)])
+    mark_interrupted(about, &mut info.state);
+    summary_only(info)
 }
 
 fn described<'a>(about: &'a Value, started_unix_ns: Option<i64>, content: &str) -> Described<'a> {

@@ -9,7 +9,10 @@ use super::{
     figures::{Figures, quantile},
     rows::{At, Described, hash, on_clock, summary_only, whole},
 };
-use crate::{Error, Format};
+use crate::{
+    Error,
+    frame::{Action, Confidence, Format, Group, Head},
+};
 use firstcheck_model::{
     metric::{Metric, Stat},
     moment::{Moment, Window},
@@ -22,6 +25,21 @@ use serde_json::Value;
 use std::path::Path;
 
 const TOOL: &str = "guidellm";
+
+pub(crate) static FORMAT: Format = Format {
+    id: "guidellm",
+    group: Group::Results,
+    name: "guidellm report",
+    versions: "report versions 1 and 2",
+    takes: "summaries of each benchmark, and the requests that it keeps",
+    recognise,
+    action: Action::Read(|artefact, intake| super::take(artefact, intake, read)),
+};
+
+fn recognise(head: &Head<'_>) -> Option<Confidence> {
+    let first = head.object(&["benchmarks"])?.get("benchmarks")?.first()?;
+    Confidence::certain_if(first.has(&["metrics", "requests"]))
+}
 
 #[derive(Deserialize)]
 struct Report {
@@ -98,7 +116,7 @@ struct Timings {
 
 /// Reads all benchmarks of a report.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Recording>, Error> {
-    let format = Format::Guidellm.name();
+    let format = FORMAT.name;
     let report: Report = serde_json::from_slice(bytes).map_err(|e| Error::json(path, format, &e))?;
     let at = At { path, line: None, format };
     report.benchmarks.iter().map(|benchmark| recording(&report, benchmark, &at)).collect()

@@ -4,7 +4,11 @@ use super::{
     figures::{Figures, quantile},
     rows::{Described, hash, summary_only, whole},
 };
-use crate::{Error, Format};
+use crate::{
+    Error,
+    frame::{Action, Artefact, Confidence, Format, Group, Head, Intake, Piece, Reading},
+    json::lenient,
+};
 use firstcheck_model::{
     metric::{Metric, Stat},
     recording::Recording,
@@ -15,16 +19,42 @@ use std::path::Path;
 
 const TOOL: &str = "inference-perf";
 
+pub(crate) static FORMAT: Format = Format {
+    id: "inference-perf",
+    group: Group::Results,
+    name: "inference-perf summary",
+    versions: "0.1 to 0.4",
+    takes: "lifecycle summaries of a run or a stage",
+    recognise,
+    action: Action::Read(take),
+};
+
+fn recognise(head: &Head<'_>) -> Option<Confidence> {
+    Confidence::certain_if(head.object(&["load_summary", "successes"]).is_some())
+}
+
+fn take(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Error> {
+    let bytes = artefact.all(intake.limits())?;
+    let bytes = lenient(&bytes);
+    let stage = is_stage(&bytes);
+    let runs = super::labelled(artefact.path(), read(artefact.path(), &bytes)?);
+    let reading = super::reading(&runs);
+    for run in runs {
+        intake.give(Piece::InferencePerf { run: Box::new(run), stage });
+    }
+    Ok(reading)
+}
+
 /// Whether the summary is that of one stage: only those know the rate they asked for.
-pub(super) fn is_stage(bytes: &[u8]) -> bool {
+fn is_stage(bytes: &[u8]) -> bool {
     serde_json::from_slice::<Value>(bytes)
         .is_ok_and(|summary| summary.pointer("/load_summary/requested_rate").is_some())
 }
 
 /// Reads a summary.
-pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Recording>, Error> {
+fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Recording>, Error> {
     let summary: Value =
-        serde_json::from_slice(bytes).map_err(|e| Error::json(path, Format::InferencePerf.name(), &e))?;
+        serde_json::from_slice(bytes).map_err(|e| Error::json(path, FORMAT.name, &e))?;
     let number = |pointer: &str| summary.pointer(pointer).and_then(Value::as_f64);
     let concurrency = number("/load_summary/concurrency").filter(|c| *c >= 1.0).map(|c| c as u32);
     let rate = number("/load_summary/requested_rate").filter(|rate| *rate > 0.0);

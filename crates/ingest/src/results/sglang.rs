@@ -4,7 +4,11 @@ use super::{
     figures::{Figures, quantile},
     rows::{Described, hash, summary_only, whole},
 };
-use crate::{Error, Format, json::Scalar};
+use crate::{
+    Error,
+    frame::{Action, Confidence, Format, Group, Head},
+    json::Scalar,
+};
 use firstcheck_model::{
     metric::{Metric, Stat},
     recording::Recording,
@@ -14,13 +18,27 @@ use std::{collections::BTreeMap, path::Path};
 
 const TOOL: &str = "sglang bench_serving";
 
+pub(crate) static FORMAT: Format = Format {
+    id: "sglang-bench",
+    group: Group::Results,
+    name: "sglang benchmark result",
+    versions: "SGLang 0.4 to 0.5, Python and Rust client",
+    takes: "summaries, one a line",
+    recognise,
+    action: Action::Read(|artefact, intake| super::take(artefact, intake, read)),
+};
+
+fn recognise(head: &Head<'_>) -> Option<Confidence> {
+    Confidence::certain_if(head.object(&["completed", "request_throughput", "mean_e2e_latency_ms"]).is_some())
+}
+
 type Line = BTreeMap<String, Scalar>;
 
 /// Reads all results of a file.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Recording>, Error> {
     let lines = serde_json::Deserializer::from_slice(bytes).into_iter::<Line>();
     lines
-        .map(|line| line.map(|l| recording(&l)).map_err(|e| Error::json(path, Format::SglangBench.name(), &e)))
+        .map(|line| line.map(|l| recording(&l)).map_err(|e| Error::json(path, FORMAT.name, &e)))
         .collect()
 }
 

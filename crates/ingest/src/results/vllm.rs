@@ -15,7 +15,11 @@ use super::{
     figures::{Figures, quantile},
     rows::{At, Described, hash, summary_only, whole},
 };
-use crate::{Error, Format, json::Scalar};
+use crate::{
+    Error,
+    frame::{Action, Confidence, Format, Group, Head},
+    json::Scalar,
+};
 use firstcheck_model::{
     event::Event,
     metric::{Metric, Stat},
@@ -28,6 +32,26 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::{collections::BTreeMap, fmt, path::Path};
 
 const TOOL: &str = "vllm bench serve";
+
+pub(crate) static FORMAT: Format = Format {
+    id: "vllm-bench",
+    group: Group::Results,
+    name: "vllm bench result",
+    versions: "vLLM 0.6 to 0.33, Python and Rust client",
+    takes: "with --save-detailed every request and gap, else summaries",
+    recognise,
+    action: Action::Read(|artefact, intake| super::take(artefact, intake, read)),
+};
+
+fn recognise(head: &Head<'_>) -> Option<Confidence> {
+    head.object(&["num_prompts", "completed", "request_throughput"])?;
+    match head.object(&["mean_e2e_latency_ms"]) {
+        Some(_) => None,
+        // SGLang's own key may follow.
+        None if !head.whole() => Some(Confidence::Likely),
+        None => Some(Confidence::Certain),
+    }
+}
 
 /// One result object: its scalars by name, and the lists of a detailed one.
 #[derive(Debug, Default)]
@@ -125,7 +149,7 @@ fn read_object<'de, A: MapAccess<'de>>(mut map: A) -> Result<Outcome, A::Error> 
 
 /// Reads all results of a file.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Recording>, Error> {
-    let format = Format::VllmBench.name();
+    let format = FORMAT.name;
     let mut recordings = Vec::new();
     for entry in serde_json::Deserializer::from_slice(bytes).into_iter::<Entry>() {
         let results = match entry.map_err(|e| Error::json(path, format, &e))? {

@@ -7,27 +7,22 @@
 //! server in between and was not this run's (a client's warm-up) is inside, and a warning says how much.
 
 use crate::{
-    Error, Limits, fingerprint,
-    guarded::read_start,
-    prometheus::{self, Page, SeriesSet},
+    fingerprint,
+    prometheus::{Page, SeriesSet},
     vocabulary,
 };
 use firstcheck_model::{
+    moment::Moment,
     recording::Recording,
-    report::Unread,
-    signal::{Labels, Part, SeriesKind, Signal},
+    signal::{Labels, Part, Series, SeriesKind, Signal},
 };
-use std::{
-    cmp::Ordering,
-    collections::HashMap,
-    path::{Path, PathBuf},
-};
+use std::{cmp::Ordering, collections::HashMap};
 
 /// Pages of a folder that are put in order at most; more are not the pages before and after a run.
 const MOST: usize = 64;
 
 /// A page with the name of its file.
-type Named = (String, Page);
+pub(super) type Named = (String, Page);
 
 /// The engine's pages of a folder, each with the name of its file.
 pub(super) struct Pages {
@@ -35,23 +30,10 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Reads the pages; lines that cannot be read are added to `unread`.
-    pub(super) fn read(paths: &[PathBuf], limits: &Limits, unread: &mut Vec<Unread>) -> Result<Self, Error> {
-        let mut pages = Vec::new();
-        for path in paths.iter().take(MOST) {
-            let bytes = read_start(path, limits.page_bytes as u64 + 1)?;
-            let page = prometheus::parse_within(&bytes, limits);
-            let of_file = |line: &prometheus::Unreadable| Unread {
-                path: path.display().to_string(),
-                line: Some(line.line),
-                reason: line.reason.clone(),
-            };
-            unread.extend(page.unread.iter().map(of_file));
-            if growth_of(&page, Signal::GenerationTokens).is_some() {
-                pages.push((name_of(path), page));
-            }
-        }
-        Ok(Self { pages })
+    /// The pages that are an engine's.
+    pub(super) fn new(pages: &[Named]) -> Self {
+        let engines = pages.iter().filter(|(_, page)| growth_of(page, Signal::GenerationTokens).is_some());
+        Self { pages: engines.take(MOST).cloned().collect() }
     }
 
     /// Gives a run the signals and the fingerprint that the pages show.
@@ -115,8 +97,30 @@ impl Pages {
     }
 }
 
-fn name_of(path: &Path) -> String {
-    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+/// Pages of one process in the order of their counters; those of which no order is known stand alone.
+pub(super) fn chains(pages: Vec<Named>) -> Vec<Vec<Named>> {
+    let mut chains: Vec<Vec<Named>> = Vec::new();
+    for page in pages {
+        let place = chains.iter_mut().find_map(|chain| {
+            let orders: Option<Vec<Ordering>> = chain.iter().map(|known| order(&known.1, &page.1)).collect();
+            let at = orders?.iter().filter(|order| **order == Ordering::Less).count();
+            Some((chain, at))
+        });
+        match place {
+            Some((chain, at)) => chain.insert(at, page),
+            None => chains.push(vec![page]),
+        }
+    }
+    chains
+}
+
+/// The pages of a chain as series; moments say their order alone.
+pub(super) fn in_order(chain: &[Named]) -> Vec<Series> {
+    let mut series = SeriesSet::default();
+    for (at, (_, page)) in chain.iter().enumerate() {
+        series.add(page, "main", Moment::at(at as i64));
+    }
+    series.finish()
 }
 
 /// The sum of a counter over the page's replicas.

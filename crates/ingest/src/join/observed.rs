@@ -1,0 +1,67 @@
+//! What a deployment said of itself while others used it: signals without a request of ours.
+
+use super::pages::{Named, in_order};
+use crate::{
+    fingerprint,
+    prometheus::{History, grows},
+    vocabulary,
+};
+use firstcheck_model::{
+    evidence::RunEvidence,
+    request::Requests,
+    run::{Arrivals, CacheState, Clock, ClockKind, Detail, Origin, RunId, RunInfo, WorkloadInfo},
+    signal::Series,
+};
+use std::path::Path;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Pages with times.
+pub(super) fn of_history(path: &Path, history: History) -> RunEvidence {
+    let History { mut series, clock, window, first, warnings, flapping, .. } = history;
+    vocabulary::apply(&mut series);
+    if flapping.is_some() {
+        // Their growth would be that of no process; what goes up and down is still what it was when it was read.
+        series.iter_mut().filter(|series| grows(series)).for_each(|series| series.signal = None);
+    }
+    let label = path.display().to_string();
+    let mut info = info(&label, clock);
+    info.window = window;
+    info.warnings = warnings;
+    info.warnings.extend(flapping);
+    fingerprint::from_page(&first, &super::name_of(path), &mut info.fingerprint);
+    evidence(label, info, series)
+}
+
+/// Pages without times, in the order of their counters.
+pub(super) fn of_pages(folder: &Path, pages: &[Named]) -> RunEvidence {
+    let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
+    let label = folder.join(names.join(" → ")).display().to_string();
+    let mut info = info(&label, Clock { started_unix_ns: None, kind: ClockKind::Order });
+    if let Some((name, page)) = pages.last() {
+        fingerprint::from_page(page, name, &mut info.fingerprint);
+    }
+    if pages.len() > 1 {
+        info.warnings.push(format!("{} pages without times: growth is known, rates are not", pages.len()));
+    }
+    evidence(label, info, in_order(pages))
+}
+
+fn info(label: &str, clock: Clock) -> RunInfo {
+    let workload = WorkloadInfo {
+        description: "what others asked of it".into(),
+        arrivals: Arrivals::Unknown,
+        trace_hash: None,
+        salt: None,
+        streaming: None,
+        warm_up: None,
+        cache: CacheState::Unknown,
+    };
+    let id = RunId(format!("observed-{:016x}", xxh3_64(label.as_bytes())));
+    let mut info = RunInfo::new(id, "metrics pages", Origin::Observed, clock, workload);
+    info.detail = Detail::Summary;
+    info
+}
+
+fn evidence(label: String, info: RunInfo, signals: Vec<Series>) -> RunEvidence {
+    RunEvidence { label, info, requests: Requests::default(), streams: None, signals, spans: Vec::new() }
+}

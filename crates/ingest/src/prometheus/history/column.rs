@@ -1,0 +1,65 @@
+//! The samples of one series, at full resolution or thinned.
+
+/// Samples in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Column {
+    /// Nanoseconds of Unix time, or the number of the page where no time is known.
+    pub(super) at: Vec<i64>,
+    pub(super) value: Vec<f64>,
+    /// The newest sample, if it was not kept.
+    pending: Option<(i64, f64)>,
+    /// Whether only growth counts.
+    counter: bool,
+}
+
+impl Column {
+    pub(super) fn new(counter: bool) -> Self {
+        Self { counter, ..Self::default() }
+    }
+
+    /// Adds a sample; with `keep` false it is held until it is known whether the next one is a restart. Returns how many
+    /// samples more are kept.
+    pub(super) fn push(&mut self, at: i64, value: f64, keep: bool) -> usize {
+        let before = self.at.len();
+        let last = self.pending.map(|(_, value)| value).or_else(|| self.value.last().copied());
+        let restart = self.counter && last.is_some_and(|last| value < last);
+        if restart && let Some((at, value)) = self.pending.take() {
+            self.keep(at, value);
+        }
+        if keep || restart || self.at.is_empty() {
+            self.pending = None;
+            self.keep(at, value);
+        } else {
+            self.pending = Some((at, value));
+        }
+        self.at.len() - before
+    }
+
+    fn keep(&mut self, at: i64, value: f64) {
+        self.at.push(at);
+        self.value.push(value);
+    }
+
+    /// Drops every second sample but the first, the last, and those around a restart. Returns how many are left.
+    pub(super) fn thin(&mut self) -> usize {
+        let n = self.value.len();
+        let restarts = |at: usize| self.counter && at > 0 && at < n && self.value[at] < self.value[at - 1];
+        let kept: Vec<usize> =
+            (0..n).filter(|at| at % 2 == 0 || at + 1 == n || restarts(*at) || restarts(at + 1)).collect();
+        self.at = kept.iter().map(|at| self.at[*at]).collect();
+        self.value = kept.iter().map(|at| self.value[*at]).collect();
+        kept.len()
+    }
+
+    /// Puts the newest sample in its place.
+    pub(super) fn finish(&mut self) {
+        if let Some((at, value)) = self.pending.take() {
+            self.keep(at, value);
+        }
+    }
+
+    /// The newest sample's value.
+    pub(super) fn last(&self) -> Option<f64> {
+        self.pending.map(|(_, value)| value).or_else(|| self.value.last().copied())
+    }
+}

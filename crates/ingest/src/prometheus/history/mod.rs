@@ -1,0 +1,123 @@
+//! Pages with their times, one after the other in one stream: read as they come, held as series.
+//!
+//! A history of a gigabyte has a few thousand different lines before their values. Each is taken apart once; afterwards a
+//! line is known by its bytes, and mostly it is the one that followed its predecessor on the page before. So a line costs
+//! a comparison and its number.
+//!
+//! Memory is bounded by the number of series and samples ([`crate::Limits`]): when the samples become too many, every
+//! second page is dropped, and from then on only every second is kept, then every fourth. A counter that restarts is
+//! never dropped over: the sample before and after it stay.
+
+mod column;
+mod known;
+mod reader;
+mod split;
+
+use crate::{
+    Error,
+    frame::{Action, Artefact, Confidence, Format, Group, Head, Intake, Piece, Reading},
+};
+use firstcheck_model::{
+    moment::{Moment, Window},
+    run::{Clock, ClockKind},
+    signal::Series,
+};
+use reader::Reader;
+pub(crate) use reader::grows;
+
+pub(crate) static FORMAT: Format = Format {
+    id: "metrics",
+    group: Group::Metrics,
+    name: "metrics pages",
+    versions: "Prometheus text 0.0.4, OpenMetrics 1.0; vLLM, SGLang, TensorRT-LLM, TGI, llama.cpp, Dynamo",
+    takes: "all series; those that the vocabulary knows as signals; several pages with times, or samples with times",
+    recognise,
+    action: Action::Read(take),
+};
+
+/// Series of several pages.
+#[derive(Debug)]
+pub struct History {
+    /// The series, without meanings.
+    pub series: Vec<Series>,
+    /// Their clock.
+    pub clock: Clock,
+    /// From the first page to the last; `None` where no page has a time.
+    pub window: Option<Window>,
+    /// What the first page states of the deployment.
+    pub(crate) first: Box<super::Page>,
+    /// Pages read.
+    pub pages: u64,
+    /// What a reader should know.
+    pub warnings: Vec<String>,
+    /// Why its counters may not be taken as growth, if they may not.
+    pub flapping: Option<String>,
+}
+
+/// Whether the start of an artefact is that of a metrics page: it states a type, or names an engine's series, and most
+/// lines can be read.
+fn recognise(head: &Head<'_>) -> Option<Confidence> {
+    if head.json().is_some() && !head.begins("{__name__") {
+        return None;
+    }
+    let (mut typed, mut named, mut samples, mut others) = (false, false, 0_u32, 0_u32);
+    for line in head.lines().take(2_000) {
+        if line.starts_with(b"# TYPE ") || line.starts_with(b"# HELP ") {
+            typed = true;
+        } else if split::sample(line).is_some() {
+            samples += 1;
+            named |= std::str::from_utf8(line).is_ok_and(|line| {
+                crate::vocabulary::engine_of(line).is_some() || line.starts_with("{__name__=")
+            });
+        } else if !line.is_empty() && !line.starts_with(b"#") && crate::time::of_line(line).is_none() {
+            others += 1;
+        }
+    }
+    ((typed || named) && samples > 0 && others <= samples / 2).then_some(Confidence::Likely)
+}
+
+fn take(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Error> {
+    let mut reader = Reader::new(artefact.at_unix_ns(), *intake.limits());
+    while let Some(line) = artefact.next_line(intake) {
+        reader.line(line, intake);
+    }
+    let (samples, replicas) = (reader.samples(), reader.replicas());
+    reader.count_unknown(intake);
+    let single = reader.single();
+    let history = reader.finish();
+    if let Some(reason) = &history.flapping {
+        intake.unread(None, reason.clone());
+    }
+    let engine = history.series.iter().find_map(|series| crate::vocabulary::engine_of(&series.name));
+    let reading = Reading {
+        rows: samples,
+        unit: "samples",
+        clock: Some(history.clock),
+        window: history.window,
+        engine: engine.map(str::to_owned),
+        version: None,
+        replicas,
+        notes: history.warnings.clone(),
+    };
+    if samples == 0 {
+        return Err(Error::malformed(artefact.path(), None, FORMAT.name, "not a single sample could be read"));
+    }
+    match single {
+        Some(page) => intake.give(Piece::Page(page)),
+        None => intake.give(Piece::History(Box::new(history))),
+    }
+    Ok(reading)
+}
+
+/// The clock of pages whose first stands at `start`, nanoseconds of Unix time.
+fn clock(start: Option<i64>) -> Clock {
+    match start {
+        Some(start) => Clock { started_unix_ns: Some(start), kind: ClockKind::Real },
+        None => Clock { started_unix_ns: None, kind: ClockKind::Order },
+    }
+}
+
+/// A moment on a clock that begins at `start`.
+fn moment(at: i64, start: i64) -> Moment {
+    Moment::at(at.saturating_sub(start))
+}

@@ -1,0 +1,39 @@
+//! Zip archives.
+
+use super::{Unpack, entry_folder, entry_path};
+use std::{
+    io::{Read, Seek},
+    path::Path,
+};
+use zip::ZipArchive;
+
+/// Gives each entry of the archive.
+pub(super) fn entries(unpack: &mut Unpack<'_>, path: &Path, archive: impl Read + Seek, layers: usize) {
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut archive = match ZipArchive::new(archive) {
+        Ok(archive) => archive,
+        Err(error) => return unpack.refuse(path, &folder, format!("a damaged zip archive: {error}")),
+    };
+    let most = unpack.intake.limits().entries;
+    if archive.len() > most {
+        unpack.refuse(path, &folder, format!("{} entries, only the first {most} were looked at", archive.len()));
+    }
+    for index in 0..archive.len().min(most) {
+        let mut entry = match archive.by_index(index) {
+            Ok(entry) => entry,
+            Err(error) => {
+                unpack.refuse(path, &folder, format!("entry {} of the zip archive: {error}", index + 1));
+                continue;
+            }
+        };
+        if entry.is_dir() {
+            continue;
+        }
+        let name = entry.name().map_or_else(|_| format!("entry {}", index + 1), |name| name.into_owned());
+        let (name, folder) = (entry_path(path, &name), entry_folder(path, &name));
+        unpack.budget.take(entry.compressed_size());
+        let budget = unpack.budget.clone();
+        let mut content = budget.expanded(&mut entry as &mut dyn Read);
+        unpack.stream(name, folder, &mut content, layers, None);
+    }
+}

@@ -1,0 +1,187 @@
+//! From paths to artefacts: folders are walked, everything else is opened.
+
+use crate::{
+    Error, Limits,
+    frame::{Intake, Piece},
+    unpack::{Budget, Unpack},
+};
+use firstcheck_bundle::Bundle;
+use firstcheck_model::report::ReadRow;
+use std::{
+    collections::HashSet,
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+/// How much of a folder is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Everything; what is not read is listed.
+    All,
+    /// Results with what belongs to them; folders below only where there are none. Everything else is passed over.
+    Runs,
+}
+
+/// A walk through some inputs.
+pub(crate) struct Walk {
+    pub(crate) intake: Intake,
+    wanted: Wanted,
+    /// Folders and files that were seen, by what the file system knows them by.
+    seen: HashSet<(u64, u64)>,
+}
+
+impl Walk {
+    pub(crate) fn new(limits: Limits, wanted: Wanted) -> Self {
+        Self { intake: Intake::new(limits), wanted, seen: HashSet::new() }
+    }
+
+    /// Takes what `path` holds.
+    ///
+    /// # Errors
+    /// Where the path itself cannot be opened. What lies in a folder and cannot be is listed as unread.
+    pub(crate) fn path(&mut self, path: &Path) -> Result<(), Error> {
+        let about = fs::metadata(path).map_err(|e| Error::io(path, e))?;
+        if about.is_dir() {
+            return self.folder(path, self.intake.limits().depth);
+        }
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        self.file(path, &folder)
+    }
+
+    /// Takes a stream that has no path.
+    pub(crate) fn stream(&mut self, name: &str, source: &mut dyn Read) {
+        let (budget, layers) = (Budget::new(self.intake.limits()), self.intake.limits().nesting);
+        let mut source = budget.input(source);
+        self.unpack(budget).stream(PathBuf::from(name), PathBuf::new(), &mut source, layers, None);
+    }
+
+    fn unpack(&mut self, budget: Budget) -> Unpack<'_> {
+        let wanted: fn(&'static crate::Format) -> bool = match self.wanted {
+            Wanted::All => |_| true,
+            Wanted::Runs => |format| format.group <= crate::Group::Answers,
+        };
+        Unpack { lists_all: self.wanted == Wanted::All, intake: &mut self.intake, budget, wanted }
+    }
+
+    fn file(&mut self, path: &Path, folder: &Path) -> Result<(), Error> {
+        // Looked at before it is opened: a pipe that nobody writes to never answers, a device never ends.
+        let about = fs::metadata(path).map_err(|e| Error::io(path, e))?;
+        if !about.is_file() {
+            return Err(Error::NotAFile { path: path.into() });
+        }
+        let file = File::open(path).map_err(|e| Error::io(path, e))?;
+        if !self.is_new(&about) {
+            if self.wanted == Wanted::All {
+                self.refuse(path, "the same file as one that was read: counted once");
+            }
+            return Ok(());
+        }
+        let budget = Budget::new(self.intake.limits());
+        self.unpack(budget).file(path, folder, file);
+        Ok(())
+    }
+
+    fn folder(&mut self, path: &Path, depth: usize) -> Result<(), Error> {
+        if Bundle::is_bundle(path) {
+            self.bundle(path);
+            return Ok(());
+        }
+        let about = fs::metadata(path).map_err(|e| Error::io(path, e))?;
+        if !self.is_new(&about) {
+            self.refuse(path, "a link back to a folder that was looked into");
+            return Ok(());
+        }
+        let entries = self.entries(path)?;
+        let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.into_iter().partition(|entry| entry.is_dir());
+        let before = self.intake.given.len();
+        for file in files {
+            if let Err(error) = self.file(&file, path) {
+                self.list(&error);
+            }
+        }
+        let (bundles, folders): (Vec<PathBuf>, Vec<PathBuf>) =
+            folders.into_iter().partition(|folder| Bundle::is_bundle(folder));
+        bundles.iter().for_each(|bundle| self.bundle(bundle));
+        let stands_for_itself = self.intake.given[before..].iter().any(|given| given.piece.is_run());
+        if self.wanted == Wanted::Runs && stands_for_itself {
+            return Ok(());
+        }
+        for folder in folders {
+            if depth == 0 {
+                let levels = self.intake.limits().depth;
+                self.refuse(&folder, format!("more than {levels} folders deep: give it by itself"));
+            } else if let Err(error) = self.folder(&folder, depth - 1) {
+                self.list(&error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries of a folder, sorted.
+    fn entries(&mut self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+        let (mut paths, mut hidden) = (Vec::new(), 0);
+        for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
+            let entry = entry.map_err(|e| Error::io(folder, e))?;
+            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+            if is_hidden && (self.wanted == Wanted::Runs || entry.path().is_dir()) {
+                hidden += 1;
+            } else {
+                paths.push(entry.path());
+            }
+        }
+        if hidden > 0 && self.wanted == Wanted::All {
+            self.refuse(folder, format!("{hidden} hidden folders were not looked into: give them by name"));
+        }
+        paths.sort();
+        let most = self.intake.limits().files;
+        if paths.len() > most {
+            self.refuse(folder, format!("{} entries, only the first {most} were looked at", paths.len()));
+            paths.truncate(most);
+        }
+        Ok(paths)
+    }
+
+    fn bundle(&mut self, path: &Path) {
+        self.intake.begin(path, path);
+        self.intake.give(Piece::Bundle);
+        self.intake.end();
+        // How much is in it is known when it is opened.
+        self.intake.read.push(ReadRow {
+            path: path.display().to_string(),
+            format: "bundle".into(),
+            what: "run bundle".into(),
+            rows: 0,
+            unit: "requests".into(),
+            from_unix_s: None,
+            to_unix_s: None,
+            length_s: None,
+            engine: None,
+            version: None,
+            replicas: Vec::new(),
+            notes: Vec::new(),
+        });
+    }
+
+    fn refuse(&mut self, path: &Path, reason: impl Into<String>) {
+        self.intake.begin(path, path);
+        self.intake.unread(None, reason);
+        self.intake.end();
+    }
+
+    pub(crate) fn list(&mut self, error: &Error) {
+        self.intake.unread.push(error.unread());
+    }
+
+    #[cfg(unix)]
+    fn is_new(&mut self, about: &fs::Metadata) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        self.seen.insert((about.dev(), about.ino()))
+    }
+
+    /// Where the file system gives no identity, the depth alone bounds a loop.
+    #[cfg(not(unix))]
+    fn is_new(&mut self, _: &fs::Metadata) -> bool {
+        true
+    }
+}
