@@ -87,7 +87,8 @@ fn otlp(head: &Head<'_>) -> Option<Confidence> {
 
 fn py_spy(head: &Head<'_>) -> Option<Confidence> {
     let lines: Vec<&[u8]> = head.lines().take(2).collect();
-    let is_dump = matches!(&lines[..], [first, second] if first.starts_with(b"Process ") && second.starts_with(b"Python v"));
+    let is_dump =
+        matches!(&lines[..], [first, second] if first.starts_with(b"Process ") && second.starts_with(b"Python v"));
     (is_dump || head.object(&["pid", "thread_name", "frames"]).is_some()).then_some(Certain)
 }
 
@@ -127,14 +128,17 @@ fn client_console(head: &Head<'_>) -> Option<Confidence> {
 
 fn markdown(head: &Head<'_>) -> Option<Confidence> {
     let first = first_line(head);
-    (first.starts_with("# ") || first.starts_with("| ")).then_some(Weak).filter(|_| !says(head, &["# TYPE ", "# HELP "]))
+    (first.starts_with("# ") || first.starts_with("| "))
+        .then_some(Weak)
+        .filter(|_| !says(head, &["# TYPE ", "# HELP "]))
 }
 
 /// A table with tabs, or a list of routes.
 fn notes(head: &Head<'_>) -> Option<Confidence> {
     let first = first_line(head);
     let table = first.split('\t').count() > 2;
-    let routes = head.lines().take(5).filter(|line| [&b"GET /"[..], b"POST /"].iter().any(|m| line.starts_with(m))).count();
+    let routes =
+        head.lines().take(5).filter(|line| [&b"GET /"[..], b"POST /"].iter().any(|m| line.starts_with(m))).count();
     (table || routes > 1 || first.starts_with("Metric  ")).then_some(Weak)
 }
 
@@ -150,68 +154,172 @@ fn yaml(head: &Head<'_>) -> Option<Confidence> {
 }
 
 fn table(head: &Head<'_>) -> Option<Confidence> {
-    let widths: Vec<usize> = head.lines().filter(|line| !line.is_empty()).take(4).map(|l| l.split(|b| *b == b',').count()).collect();
+    let widths: Vec<usize> =
+        head.lines().filter(|line| !line.is_empty()).take(4).map(|l| l.split(|b| *b == b',').count()).collect();
     let first = first_line(head);
-    let named = first.split(',').all(|name| name.trim_matches('"').starts_with(|c: char| c.is_alphabetic() || c == '_'));
+    let named =
+        first.split(',').all(|name| name.trim_matches('"').starts_with(|c: char| c.is_alphabetic() || c == '_'));
     (named && widths.len() > 1 && widths[0] > 2 && widths.iter().all(|width| *width >= widths[0])).then_some(Weak)
 }
 
 pub(crate) static FORMATS: [Format; 40] = [
     beside("kineto", Group::Traces, "PyTorch profiler trace", traces, TRACE),
     beside("chrome-trace", Group::Traces, "Chrome trace", |h| h.object(&["traceEvents"]).map(|_| Likely), TRACE),
-    beside("nsys", Group::Traces, "Nsight Systems export", |h| {
-        magic(h, b"SQLite format 3\0").filter(|_| says(h, &["CUPTI_", "StringIds", "NVTX_EVENTS"]))
-    }, TRACE),
-    beside("sqlite", Group::Traces, "SQLite database", |h| magic(h, b"SQLite format 3\0").map(|_| Weak),
-        OutOfScope("not an export of Nsight Systems")),
-    beside("ncu", Group::Traces, "Nsight Compute table", |h| columns(h, &["ID", "Kernel Name", "Metric Name", "Metric Value"]), TRACE),
-    beside("nsys-stats", Group::Traces, "summary of Nsight Systems", |h| {
-        let first = first_line(h);
-        (first.contains("Time (ns)") || first.contains("Duration (ns)") || first.contains("(ns)")).then_some(Likely)
-    }, OutOfScope("a summary; the export that it was made of has the kernels")),
+    beside(
+        "nsys",
+        Group::Traces,
+        "Nsight Systems export",
+        |h| magic(h, b"SQLite format 3\0").filter(|_| says(h, &["CUPTI_", "StringIds", "NVTX_EVENTS"])),
+        TRACE,
+    ),
+    beside(
+        "sqlite",
+        Group::Traces,
+        "SQLite database",
+        |h| magic(h, b"SQLite format 3\0").map(|_| Weak),
+        OutOfScope("not an export of Nsight Systems"),
+    ),
+    beside(
+        "ncu",
+        Group::Traces,
+        "Nsight Compute table",
+        |h| columns(h, &["ID", "Kernel Name", "Metric Name", "Metric Value"]),
+        TRACE,
+    ),
+    beside(
+        "nsys-stats",
+        Group::Traces,
+        "summary of Nsight Systems",
+        |h| {
+            let first = first_line(h);
+            (first.contains("Time (ns)") || first.contains("Duration (ns)") || first.contains("(ns)")).then_some(Likely)
+        },
+        OutOfScope("a summary; the export that it was made of has the kernels"),
+    ),
     beside("memory-timeline", Group::Traces, "PyTorch memory timeline", timeline, TRACE),
-    beside("perfetto-text", Group::Traces, "Perfetto trace as text", |h| says(h, &["packet {", "packet{"]).then_some(Likely), TRACE),
-    beside("sql", Group::Traces, "SQL", |h| says(h, &["CREATE TABLE"]).then_some(Weak), OutOfScope("the layout of a database")),
+    beside(
+        "perfetto-text",
+        Group::Traces,
+        "Perfetto trace as text",
+        |h| says(h, &["packet {", "packet{"]).then_some(Likely),
+        TRACE,
+    ),
+    beside(
+        "sql",
+        Group::Traces,
+        "SQL",
+        |h| says(h, &["CREATE TABLE"]).then_some(Weak),
+        OutOfScope("the layout of a database"),
+    ),
     beside("safetensors", Group::Other, "tensors (safetensors)", safetensors, NUMERICS),
     beside("npy", Group::Other, "tensors (NumPy)", |h| magic(h, b"\x93NUMPY"), NUMERICS),
     beside("flight-recorder", Group::Stacks, "NCCL flight recorder (pickle)", pickle, HANG),
-    beside("flight-recorder-json", Group::Stacks, "NCCL flight recorder (JSON)", |h| keys(h, &["entries", "comm_lib_version"]), HANG),
+    beside(
+        "flight-recorder-json",
+        Group::Stacks,
+        "NCCL flight recorder (JSON)",
+        |h| keys(h, &["entries", "comm_lib_version"]),
+        HANG,
+    ),
     beside("py-spy", Group::Stacks, "py-spy dump", py_spy, HANG),
     beside("gdb", Group::Stacks, "gdb backtrace of all threads", gdb, HANG),
     beside("otlp-json", Group::Spans, "OpenTelemetry spans (JSON)", |h| keys(h, &["resourceSpans"]), SPANS),
     beside("otlp-protobuf", Group::Spans, "OpenTelemetry spans (protobuf)", otlp, SPANS),
-    beside("mooncake", Group::Workloads, "Mooncake trace", |h| keys(h, &["timestamp", "input_length", "output_length"]), WORKLOAD),
-    beside("azure", Group::Workloads, "Azure LLM trace", |h| columns(h, &["TIMESTAMP", "ContextTokens", "GeneratedTokens"]), WORKLOAD),
-    beside("lengths", Group::Workloads, "lengths of requests", |h| {
-        keys(h, &["input_toks", "output_toks"]).filter(|_| h.object(&["queued_ts"]).is_none())
-    }, WORKLOAD),
+    beside(
+        "mooncake",
+        Group::Workloads,
+        "Mooncake trace",
+        |h| keys(h, &["timestamp", "input_length", "output_length"]),
+        WORKLOAD,
+    ),
+    beside(
+        "azure",
+        Group::Workloads,
+        "Azure LLM trace",
+        |h| columns(h, &["TIMESTAMP", "ContextTokens", "GeneratedTokens"]),
+        WORKLOAD,
+    ),
+    beside(
+        "lengths",
+        Group::Workloads,
+        "lengths of requests",
+        |h| keys(h, &["input_toks", "output_toks"]).filter(|_| h.object(&["queued_ts"]).is_none()),
+        WORKLOAD,
+    ),
     beside("sessions", Group::Workloads, "sessions of turns", |h| keys(h, &["session_id", "turns"]), WORKLOAD),
-    beside("agent-trace", Group::Workloads, "trace of an agent's requests", |h| {
-        keys(h, &["id", "models"]).or_else(|| keys(h, &["id", "requests"])).or_else(|| keys(h, &["hash_id_scope"]))
-    }, WORKLOAD),
-    beside("aiperf-inputs", Group::Workloads, "aiperf inputs", |h| {
-        let first = h.object(&["data"])?.get("data")?.first()?;
-        first.has(&["session_id", "payloads"]).then_some(Certain)
-    }, WORKLOAD),
+    beside(
+        "agent-trace",
+        Group::Workloads,
+        "trace of an agent's requests",
+        |h| keys(h, &["id", "models"]).or_else(|| keys(h, &["id", "requests"])).or_else(|| keys(h, &["hash_id_scope"])),
+        WORKLOAD,
+    ),
+    beside(
+        "aiperf-inputs",
+        Group::Workloads,
+        "aiperf inputs",
+        |h| {
+            let first = h.object(&["data"])?.get("data")?.first()?;
+            first.has(&["session_id", "payloads"]).then_some(Certain)
+        },
+        WORKLOAD,
+    ),
     beside("request-body", Group::Workloads, "body of a request", body, OutOfScope("prompts are not kept")),
     beside("events", Group::Other, "events of a stream", events, OutOfScope("one answer without its times")),
-    beside("timed-events", Group::Other, "one answer's events with their times", |h| keys(h, &["sent_wall_ns", "request"]),
-        OutOfScope("a single request, of an unknown tool")),
+    beside(
+        "timed-events",
+        Group::Other,
+        "one answer's events with their times",
+        |h| keys(h, &["sent_wall_ns", "request"]),
+        OutOfScope("a single request, of an unknown tool"),
+    ),
     beside("small-answer", Group::Answers, "answer of an endpoint", small_answer, OutOfScope("it states no setting")),
-    beside("openapi", Group::Answers, "routes of a server (OpenAPI)", |h| keys(h, &["openapi", "info"]), OutOfScope("it states no setting")),
-    beside("engine-timings", Group::Other, "times of requests inside an engine", |h| keys(h, &["request_id", "queued_ts"]),
-        OutOfScope("written by an instrumented engine of an unknown kind")),
-    beside("client-rows", Group::Other, "rows of an unknown client", |h| keys(h, &["kind", "nth", "status"]),
-        OutOfScope("not a format of a known tool")),
-    beside("capture-notes", Group::Settings, "notes of a capture", |h| {
-        keys(h, &["serve_cmd"]).or_else(|| keys(h, &["engine_kwargs"])).or_else(|| keys(h, &["num_nodes", "nodes"]))
-    }, SETUP),
-    beside("ready-mark", Group::Settings, "aiperf's mark of completion", |h| keys(h, &["ready", "was_cancelled"]), SETUP),
+    beside(
+        "openapi",
+        Group::Answers,
+        "routes of a server (OpenAPI)",
+        |h| keys(h, &["openapi", "info"]),
+        OutOfScope("it states no setting"),
+    ),
+    beside(
+        "engine-timings",
+        Group::Other,
+        "times of requests inside an engine",
+        |h| keys(h, &["request_id", "queued_ts"]),
+        OutOfScope("written by an instrumented engine of an unknown kind"),
+    ),
+    beside(
+        "client-rows",
+        Group::Other,
+        "rows of an unknown client",
+        |h| keys(h, &["kind", "nth", "status"]),
+        OutOfScope("not a format of a known tool"),
+    ),
+    beside(
+        "capture-notes",
+        Group::Settings,
+        "notes of a capture",
+        |h| {
+            keys(h, &["serve_cmd"]).or_else(|| keys(h, &["engine_kwargs"])).or_else(|| keys(h, &["num_nodes", "nodes"]))
+        },
+        SETUP,
+    ),
+    beside(
+        "ready-mark",
+        Group::Settings,
+        "aiperf's mark of completion",
+        |h| keys(h, &["ready", "was_cancelled"]),
+        SETUP,
+    ),
     beside("validation", Group::Settings, "inference-perf validation", |h| keys(h, &["global", "reports"]), SETUP),
     beside("yaml", Group::Settings, "settings (YAML)", yaml, SETUP),
-    beside("python", Group::Other, "source code", |h| {
-        (h.begins("#!") || h.begins("# SPDX-") || h.begins("import ") || h.begins("\"\"\"")).then_some(Likely)
-    }, OutOfScope("a program")),
+    beside(
+        "python",
+        Group::Other,
+        "source code",
+        |h| (h.begins("#!") || h.begins("# SPDX-") || h.begins("import ") || h.begins("\"\"\"")).then_some(Likely),
+        OutOfScope("a program"),
+    ),
     beside("client-console", Group::Logs, "console output of a client", client_console, FOR_PEOPLE),
     beside("usage", Group::Logs, "usage message", |h| h.begins("usage: ").then_some(Weak), FOR_PEOPLE),
     beside("markdown", Group::Other, "prose (Markdown)", markdown, FOR_PEOPLE),

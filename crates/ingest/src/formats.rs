@@ -140,7 +140,8 @@ pub fn page() -> String {
     for format in formats {
         if group != Some(format.group) {
             group = Some(format.group);
-            let _ = write!(text, "\n## {}\n\n| format | versions | what is taken |\n|---|---|---|\n", format.group.name());
+            let _ =
+                write!(text, "\n## {}\n\n| format | versions | what is taken |\n|---|---|---|\n", format.group.name());
         }
         let takes = match format.action {
             Action::Read(_) => format.takes.to_owned(),

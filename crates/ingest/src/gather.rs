@@ -80,7 +80,8 @@ fn describe_bundle(row: &mut ReadRow, run: &RunEvidence) {
     let RunInfo { clock, window, fingerprint, .. } = &run.info;
     row.rows = run.requests.len() as u64;
     row.length_s = window.and_then(|window| window.length()).map(|length| length.0);
-    let unix = |moment: firstcheck_model::moment::Moment| Some((clock.started_unix_ns? as f64 + moment.get()? as f64) * 1e-9);
+    let unix =
+        |moment: firstcheck_model::moment::Moment| Some((clock.started_unix_ns? as f64 + moment.get()? as f64) * 1e-9);
     row.from_unix_s = window.and_then(|window| unix(window.start));
     row.to_unix_s = window.and_then(|window| unix(window.end));
     row.engine = fingerprint.get(firstcheck_model::fingerprint::field::ENGINE).map(str::to_owned);
@@ -221,12 +222,10 @@ impl Found {
 /// Why a path gave no run.
 fn nothing(path: &Path, mut intake: crate::frame::Intake) -> Error {
     let is_folder = path.is_dir();
-    if let ([only], false) = (&intake.read[..], is_folder) {
-        return Error::NotARun { path: path.into(), what: only.what.clone() };
-    }
-    match (intake.errors.pop(), &intake.unread[..]) {
-        (Some(error), [_]) => error,
-        (_, [only]) if is_folder || only.line.is_some() => {
+    match (intake.errors.pop(), &intake.unread[..], &intake.read[..]) {
+        (Some(error), [_], _) => error,
+        (None, _, [only]) if !is_folder => Error::NotARun { path: path.into(), what: only.what.clone() },
+        (_, [only], _) if is_folder || only.line.is_some() => {
             Error::malformed(Path::new(&only.path), only.line, "result", only.reason.clone())
         }
         _ if is_folder => Error::NothingFound { path: path.into(), unread: intake.unread.len() as u64 },

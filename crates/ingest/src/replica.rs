@@ -4,7 +4,17 @@ use firstcheck_model::signal::Labels;
 
 /// Labels that tell replicas of a deployment apart, and ranks of a replica, the coarser first.
 const PLACES: [&str; 12] = [
-    "instance", "pod", "namespace", "engine", "dp_rank", "tp_rank", "pp_rank", "moe_ep_rank", "rank", "worker", "worker_id",
+    "instance",
+    "pod",
+    "namespace",
+    "engine",
+    "dp_rank",
+    "tp_rank",
+    "pp_rank",
+    "moe_ep_rank",
+    "rank",
+    "worker",
+    "worker_id",
     "engine_type",
 ];
 

@@ -83,7 +83,9 @@ mod tests {
 
     #[test]
     fn text_that_begins_with_a_bracket_is_not_taken_for_json() {
-        for (text, json) in [("{\"a\":1", true), (" [\n{\"a\"", true), ("[core.py:133] x", false), ("{} 1\n", true), ("{a}", false)] {
+        for (text, json) in
+            [("{\"a\":1", true), (" [\n{\"a\"", true), ("[core.py:133] x", false), ("{} 1\n", true), ("{a}", false)]
+        {
             assert_eq!(Head::new(text.as_bytes(), false).json().is_some(), json, "{text}");
         }
     }

@@ -1,6 +1,6 @@
 //! Where everything goes that a format reads, and everything that it could not.
 
-use crate::{Limits, json::clip, join, prometheus};
+use crate::{Limits, join, json::clip, prometheus};
 use firstcheck_model::{
     fingerprint::Fingerprint,
     report::{NotUnderstood, ReadRow, Unread},
@@ -45,6 +45,7 @@ pub(crate) enum Piece {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum What {
     /// A line of a log.
+    #[allow(dead_code, reason = "what readers of logs count")]
     Line,
     /// A series of a metrics page.
     Series,

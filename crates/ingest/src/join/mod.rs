@@ -101,7 +101,7 @@ impl Heap {
         let perf = if self.stages.is_empty() { &mut self.wholes } else { &mut self.stages };
         self.runs.append(perf);
         self.aiperf(intake);
-        self.runs.sort_by(|one, other| natural(&one.label).cmp(&natural(&other.label)));
+        self.runs.sort_by_key(|run| natural(&run.label));
         drop_repeats(&mut self.runs);
         joined.bundles.append(&mut self.bundles);
         if !self.runs.is_empty() {

@@ -5,7 +5,7 @@ mod line;
 mod series;
 mod text;
 
-pub(crate) use history::{FORMAT, grows};
 pub use history::History;
+pub(crate) use history::{FORMAT, grows};
 pub use series::SeriesSet;
 pub use text::{Page, Sample, Unreadable, parse, parse_within};

@@ -53,8 +53,7 @@ fn is_stage(bytes: &[u8]) -> bool {
 
 /// Reads a summary.
 fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Recording>, Error> {
-    let summary: Value =
-        serde_json::from_slice(bytes).map_err(|e| Error::json(path, FORMAT.name, &e))?;
+    let summary: Value = serde_json::from_slice(bytes).map_err(|e| Error::json(path, FORMAT.name, &e))?;
     let number = |pointer: &str| summary.pointer(pointer).and_then(Value::as_f64);
     let concurrency = number("/load_summary/concurrency").filter(|c| *c >= 1.0).map(|c| c as u32);
     let rate = number("/load_summary/requested_rate").filter(|rate| *rate > 0.0);

@@ -37,9 +37,7 @@ type Line = BTreeMap<String, Scalar>;
 /// Reads all results of a file.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Recording>, Error> {
     let lines = serde_json::Deserializer::from_slice(bytes).into_iter::<Line>();
-    lines
-        .map(|line| line.map(|l| recording(&l)).map_err(|e| Error::json(path, FORMAT.name, &e)))
-        .collect()
+    lines.map(|line| line.map(|l| recording(&l)).map_err(|e| Error::json(path, FORMAT.name, &e))).collect()
 }
 
 fn recording(line: &Line) -> Recording {

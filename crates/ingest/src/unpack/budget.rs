@@ -44,7 +44,9 @@ impl Budget {
         let (expanded, taken, limits) = (self.expanded.get(), self.taken.get().max(1), &self.limits);
         if expanded > limits.expanded_bytes {
             let limit = limits.expanded_bytes;
-            return Err(io::Error::other(format!("it expands to more than {limit} bytes: unpack what is needed of it")));
+            return Err(io::Error::other(format!(
+                "it expands to more than {limit} bytes: unpack what is needed of it"
+            )));
         }
         if expanded > limits.expanded_free_bytes && expanded / taken > limits.expansion {
             return Err(io::Error::other(format!(

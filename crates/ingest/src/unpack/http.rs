@@ -29,9 +29,8 @@ pub(super) fn date(head: &[u8]) -> Option<i64> {
 
 fn field(head: &[u8], name: &str) -> Option<String> {
     let head = String::from_utf8_lossy(head);
-    let line = head.lines().find_map(|line| {
+    head.lines().find_map(|line| {
         let (found, value) = line.split_once(':')?;
         found.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
-    });
-    line
+    })
 }

@@ -122,7 +122,8 @@ impl Unpack<'_> {
                 self.stream(path, folder, &mut inner, layers - 1, at_unix_ns);
             }
             Some(Layer::Xz) => {
-                let mut inner = self.budget.expanded(lzma_rust2::XzReader::new_mem_limit(artefact, true, XZ_MEMORY_KIB));
+                let mut inner =
+                    self.budget.expanded(lzma_rust2::XzReader::new_mem_limit(artefact, true, XZ_MEMORY_KIB));
                 self.stream(path, folder, &mut inner, layers - 1, at_unix_ns);
             }
             Some(Layer::Tar) => tar::entries(self, &mut artefact, layers - 1),

@@ -30,7 +30,11 @@ impl Header {
     /// The header in a block whose checksum holds.
     fn of(block: &[u8]) -> Option<Self> {
         let stated = octal(&block[148..156])?;
-        let sum: u64 = block.iter().enumerate().map(|(at, byte)| if (148..156).contains(&at) { 32 } else { u64::from(*byte) }).sum();
+        let sum: u64 = block
+            .iter()
+            .enumerate()
+            .map(|(at, byte)| if (148..156).contains(&at) { 32 } else { u64::from(*byte) })
+            .sum();
         if stated != sum {
             return None;
         }

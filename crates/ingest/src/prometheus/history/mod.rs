@@ -66,9 +66,8 @@ fn recognise(head: &Head<'_>) -> Option<Confidence> {
             typed = true;
         } else if split::sample(line).is_some() {
             samples += 1;
-            named |= std::str::from_utf8(line).is_ok_and(|line| {
-                crate::vocabulary::engine_of(line).is_some() || line.starts_with("{__name__=")
-            });
+            named |= std::str::from_utf8(line)
+                .is_ok_and(|line| crate::vocabulary::engine_of(line).is_some() || line.starts_with("{__name__="));
         } else if !line.is_empty() && !line.starts_with(b"#") && crate::time::of_line(line).is_none() {
             others += 1;
         }

@@ -227,7 +227,8 @@ impl Reader {
         held.page = page;
         if held.series.kind == SeriesKind::Counter {
             if value < 0.0 {
-                return intake.unread(Some(line.number), format!("counter {} is below zero: {value}", held.series.name));
+                return intake
+                    .unread(Some(line.number), format!("counter {} is below zero: {value}", held.series.name));
             }
             if !value.is_finite() {
                 self.no_number += 1;
@@ -330,7 +331,10 @@ impl Reader {
             warnings.push(format!("every {stride}th of {pages} pages is held, restarts of counters aside"));
         }
         if self.left_out > 0 {
-            warnings.push(format!("samples of series beyond the first {} are left out: {}", self.limits.series, self.left_out));
+            warnings.push(format!(
+                "samples of series beyond the first {} are left out: {}",
+                self.limits.series, self.left_out
+            ));
         }
         if self.no_number > 0 {
             warnings.push(format!("{} samples of counters are no number and are left out", self.no_number));
