@@ -1,7 +1,9 @@
 //! What the engine says of itself.
 
+pub mod calendar;
 pub mod features;
 pub mod histogram;
+pub mod log;
 pub mod metrics;
 pub mod stats;
 pub mod version;

@@ -39,7 +39,8 @@ pub struct Stats {
     pub prompt_tokens: u64,
     /// The part of [`Self::prompt_tokens`] that came from a cache, whichever.
     pub cached_prompt_tokens: u64,
-    /// Where admissions found tokens outside the GPU's own pool; its `device` is [`Self::prefix_hits`] and stays 0 here.
+    /// Where admissions found tokens outside the GPU's own pool; its `device` is [`Self::prefix_hits`] and stays 0
+    /// here.
     pub cached_by_source: CachedBySource,
     /// Lookups of tokens in other tiers and instances.
     pub external: Lookups,

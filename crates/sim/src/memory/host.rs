@@ -47,8 +47,8 @@ pub struct HostUse {
 const LIBRARIES: f64 = 0.35 * GIB;
 
 impl HostUse {
-    /// What the processes hold when the engine's latest step has ended: a function of what it has done, as its statistics
-    /// have it.
+    /// What the processes hold when the engine's latest step has ended: a function of what it has done, as its
+    /// statistics have it.
     pub fn of(config: &EngineConfig, stats: &Stats) -> Self {
         let mut held = Self::at_rest(config);
         let leak = &config.memory.host.leak;

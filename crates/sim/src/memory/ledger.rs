@@ -4,8 +4,8 @@ use super::GIB;
 use crate::{config::EngineConfig, emit::version::Version, timing::Timing};
 use firstcheck_model::hardware::ModelGeometry;
 
-/// Memory of one GPU at the start, bytes. Follows what the engine does: the budget is a share of all memory, not of what
-/// is free, and what is neither weights nor peak is left to the KV pool.
+/// Memory of one GPU at the start, bytes. Follows what the engine does: the budget is a share of all memory, not of
+/// what is free, and what is neither weights nor peak is left to the KV pool.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ledger {
     /// Which GPU.

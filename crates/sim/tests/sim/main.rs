@@ -14,6 +14,7 @@ mod determinism;
 mod fault;
 mod invariants;
 mod language;
+mod logs;
 mod memory;
 mod metrics;
 mod play;
