@@ -3,11 +3,13 @@
 
 use crate::{
     config::{EngineConfig, EngineKind},
-    kv_cache::KvCache,
+    encoder::{Images, OutOfMemory},
+    kv_cache::{KvCache, hash::mix, tier::Copied},
     language::Language,
-    request::{RequestId, Slots, Status},
+    request::{RequestId, RequestState, Slots, Status},
     scheduler::{Decisions, Scheduled, Scheduler, Workbench},
     sglang::Sglang,
+    step::Load,
     timing::StepShape,
 };
 use std::collections::VecDeque;
@@ -37,19 +39,23 @@ pub(crate) struct Bench<'a> {
 impl Core {
     pub(crate) fn new(config: &EngineConfig, seed: u64) -> Self {
         match config.engine {
-            EngineKind::Vllm => {
-                let (blocks, size, len) = (config.num_gpu_blocks, config.block_size, config.max_model_len);
-                let kv = KvCache::new(blocks, size, len, config.enable_prefix_caching);
-                Self::Vllm { scheduler: Scheduler::default(), kv }
-            }
+            EngineKind::Vllm => Self::Vllm { scheduler: Scheduler::new(config), kv: KvCache::new(config) },
             EngineKind::Sglang => Self::Sglang(Box::new(Sglang::new(config, seed))),
         }
     }
 
-    /// Puts a request at the end of the queue.
-    pub(crate) fn enqueue(&mut self, slot: u32) {
+    /// Goes on under another configuration of the same capacity.
+    pub(crate) fn reconfigure(&mut self, config: &EngineConfig) {
         match self {
-            Self::Vllm { scheduler, .. } => scheduler.waiting.push_back(slot),
+            Self::Vllm { kv, .. } => kv.become_(config),
+            Self::Sglang(_) => {}
+        }
+    }
+
+    /// Puts a request into the queue: at its end, where nothing else is in force.
+    pub(crate) fn enqueue(&mut self, slot: u32, config: &EngineConfig, slots: &Slots) {
+        match self {
+            Self::Vllm { scheduler, .. } => scheduler.enqueue(slot, config.policy, slots),
             Self::Sglang(core) => core.enqueue(slot),
         }
     }
@@ -58,21 +64,33 @@ impl Core {
     pub(crate) fn schedule(&mut self, bench: &mut Bench<'_>) -> Decisions {
         match self {
             Self::Vllm { scheduler, kv } => {
-                if scheduler.running.is_empty() && scheduler.waiting.is_empty() {
-                    scheduler.batch.clear();
-                    return Decisions::default();
-                }
                 let Bench { config, language, now_ns, .. } = *bench;
-                scheduler.schedule(&mut Workbench { config, language, slots: bench.slots, kv, now_ns })
+                let decisions = scheduler.schedule(&mut Workbench { config, language, slots: bench.slots, kv, now_ns });
+                if let Some(offload) = &config.offload {
+                    kv.store(offload, now_ns);
+                }
+                decisions
             }
             Self::Sglang(core) => core.schedule(bench),
+        }
+    }
+
+    /// Decides the step after the one in hand, before its results are back.
+    pub(crate) fn schedule_ahead(&mut self, bench: &mut Bench<'_>) {
+        match self {
+            Self::Vllm { scheduler, kv } => {
+                let Bench { config, language, now_ns, .. } = *bench;
+                scheduler.schedule_ahead(&mut Workbench { config, language, slots: bench.slots, kv, now_ns });
+            }
+            // It overlaps steps by rules of its own.
+            Self::Sglang(_) => {}
         }
     }
 
     /// The step in hand, or the last one.
     pub(crate) fn batch(&self) -> &[Scheduled] {
         match self {
-            Self::Vllm { scheduler, .. } => &scheduler.batch,
+            Self::Vllm { scheduler, .. } => &scheduler.batch.rows,
             Self::Sglang(core) => &core.step.rows,
         }
     }
@@ -80,8 +98,40 @@ impl Core {
     /// The step in hand as far as its time depends on it.
     pub(crate) fn shape(&self) -> &StepShape {
         match self {
-            Self::Vllm { scheduler, .. } => &scheduler.shape,
+            Self::Vllm { scheduler, .. } => &scheduler.batch.shape,
             Self::Sglang(core) => &core.step.shape,
+        }
+    }
+
+    /// The same of each attention rank with requests of its own; empty where there is one.
+    pub(crate) fn ranks(&self) -> &[StepShape] {
+        match self {
+            Self::Vllm { scheduler, .. } => &scheduler.batch.ranks,
+            Self::Sglang(_) => &[],
+        }
+    }
+
+    /// What else its time depends on.
+    pub(crate) fn load(&self) -> Load {
+        match self {
+            Self::Vllm { scheduler, .. } => scheduler.batch.load,
+            Self::Sglang(core) => Load::of(&core.step.rows),
+        }
+    }
+
+    /// What the step in hand needs beyond the memory that there is.
+    pub(crate) fn out_of_memory(&self) -> Option<OutOfMemory> {
+        match self {
+            Self::Vllm { scheduler, .. } => scheduler.batch.out_of_memory,
+            Self::Sglang(_) => None,
+        }
+    }
+
+    /// Whether a request that was thrown out of the batch still gets what the step in hand computes for it.
+    pub(crate) fn delivers_late(&self) -> bool {
+        match self {
+            Self::Vllm { .. } => true,
+            Self::Sglang(_) => false,
         }
     }
 
@@ -105,7 +155,7 @@ impl Core {
     /// Whether a step that is decided, or in hand if there is one, computes for this request.
     pub(crate) fn computes(&self, id: RequestId, in_hand: bool) -> bool {
         match self {
-            Self::Vllm { scheduler, .. } => in_hand && scheduler.batch.iter().any(|scheduled| scheduled.id == id),
+            Self::Vllm { scheduler, .. } => in_hand && scheduler.batch.rows.iter().any(|scheduled| scheduled.id == id),
             Self::Sglang(core) => core.computes(id, in_hand),
         }
     }
@@ -129,6 +179,43 @@ impl Core {
                 }
             }
             Self::Sglang(core) => core.release(language, slots, slot),
+        }
+    }
+
+    /// An ended request leaves blocks referenced, where a bug does so.
+    pub(crate) fn leak(&mut self, config: &EngineConfig, request: &mut RequestState) {
+        let leaked = config.defects.leaked_blocks;
+        if leaked == 0.0 {
+            return;
+        }
+        let uniform = (mix(request.begun ^ request.tag) >> 11) as f64 / (1u64 << 53) as f64;
+        match self {
+            Self::Vllm { kv, .. } => kv.leak(request, (leaked + uniform).floor() as u32),
+            Self::Sglang(_) => {}
+        }
+    }
+
+    /// What copies to and from a second tier have come to, where there is one.
+    pub(crate) fn copied(&self) -> Option<Copied> {
+        match self {
+            Self::Vllm { kv, .. } => kv.copied(),
+            Self::Sglang(_) => None,
+        }
+    }
+
+    /// The encoder of images, where the model has one.
+    pub(crate) fn images(&self) -> Option<&Images> {
+        match self {
+            Self::Vllm { scheduler, .. } => scheduler.images.as_ref(),
+            Self::Sglang(_) => None,
+        }
+    }
+
+    /// Makes nothing findable any more. Returns whether no KV was in use.
+    pub(crate) fn clear_cache(&mut self) -> bool {
+        match self {
+            Self::Vllm { kv, .. } => kv.clear_index(),
+            Self::Sglang(_) => false,
         }
     }
 
@@ -164,10 +251,12 @@ impl Core {
         }
     }
 
-    /// Whether no request is admitted or waits.
+    /// Whether no request is admitted or waits, and no step is decided.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
-            Self::Vllm { scheduler, .. } => scheduler.running.is_empty() && scheduler.waiting.is_empty(),
+            Self::Vllm { scheduler, .. } => {
+                scheduler.running.is_empty() && scheduler.waiting.is_empty() && !scheduler.is_ahead()
+            }
             Self::Sglang(core) => core.is_empty(),
         }
     }

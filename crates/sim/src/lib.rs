@@ -30,8 +30,11 @@ pub mod config;
 mod core;
 pub mod deployment;
 pub mod emit;
+pub mod encoder;
 pub mod engine;
 pub mod fault;
+mod frontend;
+mod grammar;
 pub mod kv_cache;
 pub mod language;
 pub mod memory;
@@ -43,6 +46,8 @@ mod scheduler;
 pub mod serve;
 pub mod sglang;
 pub mod simulate;
+mod speculation;
+pub mod step;
 pub mod timing;
 
 pub use config::{
@@ -51,9 +56,10 @@ pub use config::{
     Speculation, Structured,
 };
 pub use deployment::{Deployment, DeploymentError, Scenario};
-pub use engine::{Engine, Finished, Output, Refusal, Spoken, StepResult};
+pub use engine::{Death, Engine, Finished, Output, Refusal, Spoken, StepResult};
 pub use request::{Features, FinishReason, Images, Life, NewRequest, RequestId};
 pub use simulate::{
     RequestTruth, SimError, SimulateOptions, Simulated, Truth, simulate, simulate_scenario, simulate_with_truth,
 };
+pub use step::{GraphUse, RankStep, StepRecord};
 pub use timing::{Linear, Noise, Preset, Roofline, StepShape, Timing};

@@ -12,6 +12,7 @@ mod memory;
 mod offload;
 mod parallel;
 mod sglang;
+mod resolved;
 mod speculation;
 mod structured;
 

@@ -121,6 +121,8 @@ pub(crate) struct Ended {
     pub(crate) prompt_tokens: u32,
     pub(crate) output_tokens: u32,
     pub(crate) max_tokens: u32,
+    /// When the frontend had its last token.
+    pub(crate) seen_ns: i64,
 }
 
 impl Stats {
@@ -199,14 +201,14 @@ impl Stats {
         match ended.reason {
             FinishReason::Stop => self.finished_stop += 1,
             FinishReason::Length => self.finished_length += 1,
-            FinishReason::Error => {}
+            FinishReason::Error => self.finished_error += 1,
         }
         let (Some(scheduled), Some(first), Some(last)) = (life.scheduled_ns, life.first_token_ns, life.last_token_ns)
         else {
             return;
         };
         let gaps = i64::from(ended.output_tokens.saturating_sub(1));
-        self.e2e.observe(last - life.arrival_ns);
+        self.e2e.observe(ended.seen_ns - life.arrival_ns);
         self.queue.observe(scheduled - life.queued_ns);
         self.prefill.observe(first - scheduled);
         self.decode.observe(last - first);

@@ -3,17 +3,25 @@
 pub mod hash;
 pub mod pool;
 pub mod prefix;
+pub(crate) mod tier;
 
-use crate::{language::Language, request::RequestState};
-use hash::{BlockHash, ROOT};
+use crate::{
+    config::{EngineConfig, Offload},
+    language::Language,
+    request::RequestState,
+};
+use hash::{BlockHash, ROOT, mix};
 use pool::{BlockId, BlockPool};
 use prefix::PrefixIndex;
+use tier::{Load, Tier};
 
 /// What an allocation asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
     /// Tokens to be computed in this step, after those computed and those hit.
     pub tokens: u32,
+    /// Tokens after those for which drafts may need room.
+    pub lookahead: u32,
     /// Blocks that must stay free besides.
     pub watermark: u32,
     /// Whether all tokens known of the request must fit, not only this step's.
@@ -28,12 +36,40 @@ pub struct KvCache {
     block_size: u32,
     max_model_len: u32,
     caching: bool,
+    /// A second tier, where there is one, with the blocks to be stored in it.
+    tier: Option<(Tier, Vec<BlockHash>)>,
+    /// Whether new blocks are no longer made findable.
+    frozen: bool,
+    /// Share of lookups that find nothing.
+    failed_lookups: f64,
+    lookups: u64,
+    leaked: u32,
 }
 
 impl KvCache {
-    /// An empty cache of `num_blocks` blocks of `block_size` tokens (the null block included).
-    pub fn new(num_blocks: u32, block_size: u32, max_model_len: u32, caching: bool) -> Self {
-        Self { pool: BlockPool::new(num_blocks), index: PrefixIndex::default(), block_size, max_model_len, caching }
+    /// An empty cache.
+    pub fn new(config: &EngineConfig) -> Self {
+        let mut cache = Self {
+            pool: BlockPool::new(config.num_gpu_blocks),
+            index: PrefixIndex::default(),
+            block_size: config.block_size,
+            max_model_len: config.max_model_len,
+            caching: config.enable_prefix_caching,
+            tier: config.offload.is_some().then(Default::default),
+            frozen: false,
+            failed_lookups: 0.0,
+            lookups: 0,
+            leaked: 0,
+        };
+        cache.become_(config);
+        cache
+    }
+
+    /// Goes on under another configuration of the same capacity.
+    pub(crate) fn become_(&mut self, config: &EngineConfig) {
+        self.pool.unhashed_first = config.unhashed_blocks_first;
+        self.frozen = config.defects.frozen_prefix_index;
+        self.failed_lookups = config.defects.failed_lookups;
     }
 
     /// The blocks.
@@ -46,16 +82,27 @@ impl KvCache {
         &self.index
     }
 
+    /// Blocks that ended requests left referenced for good.
+    pub fn leaked(&self) -> u32 {
+        self.leaked
+    }
+
     /// The longest cached prefix of `request`, as blocks written to `hit`; returns its length in tokens.
     ///
     /// At most `num_tokens − 1` tokens are hit, in whole blocks: a prompt that is cached entirely and whose length is a
     /// multiple of the block size computes its whole last block again. A lookup does not change the eviction order.
-    pub(crate) fn lookup(&self, request: &mut RequestState, language: &Language, hit: &mut Vec<BlockId>) -> u32 {
+    pub(crate) fn lookup(&mut self, request: &mut RequestState, language: &Language, hit: &mut Vec<BlockId>) -> u32 {
         hit.clear();
         if !self.caching {
             return 0;
         }
         self.extend_hashes(request, language);
+        if self.failed_lookups > 0.0 {
+            self.lookups += 1;
+            if (mix(self.lookups) >> 11) as f64 / (1u64 << 53) as f64 <= self.failed_lookups {
+                return 0;
+            }
+        }
         let most = (request.num_tokens() - 1) / self.block_size;
         let found = request.hashes.iter().take(most as usize).map_while(|hash| self.index.get(*hash));
         hit.extend(found);
@@ -77,7 +124,7 @@ impl KvCache {
         let need = |tokens: u32| tokens.min(self.max_model_len).div_ceil(self.block_size).saturating_sub(held);
         let fits =
             |need: u32| u64::from(need) + u64::from(revived) + u64::from(ask.watermark) <= u64::from(self.pool.free());
-        let now = need(computed + ask.tokens);
+        let now = need(computed + ask.tokens + ask.lookahead);
         if ask.whole && !fits(need(request.num_tokens())) || !fits(now) {
             return false;
         }
@@ -99,6 +146,28 @@ impl KvCache {
         true
     }
 
+    /// Looks for what follows on the `hit` blocks of `request` in the second tier, and begins to copy it.
+    pub(crate) fn load(&mut self, offload: &Offload, request: &RequestState, hit: usize, now_ns: i64) -> Load {
+        let most = ((request.num_tokens() - 1) / self.block_size) as usize;
+        let (Some((tier, _)), Some(rest)) = (&mut self.tier, request.hashes.get(hit..most)) else {
+            return Load::Nothing;
+        };
+        tier.load(offload, rest, self.block_size, now_ns)
+    }
+
+    /// Stores what has been computed since in the second tier.
+    pub(crate) fn store(&mut self, offload: &Offload, now_ns: i64) {
+        if let Some((tier, fresh)) = &mut self.tier {
+            tier.store(offload, fresh, self.block_size, now_ns);
+            fresh.clear();
+        }
+    }
+
+    /// What copies to and from the second tier have come to.
+    pub(crate) fn copied(&self) -> Option<tier::Copied> {
+        self.tier.as_ref().map(|(tier, _)| tier.copied())
+    }
+
     /// Releases all blocks of a request, last first, so that its tail is evicted before its head. What is full stays
     /// findable until it is evicted.
     pub(crate) fn free(&mut self, request: &mut RequestState) {
@@ -106,6 +175,20 @@ impl KvCache {
             self.pool.release(id);
         }
         request.cached_blocks = 0;
+    }
+
+    /// Forgets the last `count` blocks of a request without releasing them.
+    pub(crate) fn leak(&mut self, request: &mut RequestState, count: u32) {
+        let kept = request.blocks.len().saturating_sub(count as usize);
+        self.leaked += (request.blocks.len() - kept) as u32;
+        request.blocks.truncate(kept);
+    }
+
+    /// Makes nothing findable any more. Returns whether no block was in use.
+    pub(crate) fn clear_index(&mut self) -> bool {
+        self.index = PrefixIndex::default();
+        self.pool.clear_hashes();
+        self.pool.free() == self.pool.usable()
     }
 
     fn register(&mut self, request: &mut RequestState, language: &Language, tokens: u32) {
@@ -119,9 +202,12 @@ impl KvCache {
             else {
                 return;
             };
-            if self.pool.hash(*id).is_none() {
+            if self.pool.hash(*id).is_none() && !self.frozen {
                 self.pool.set_hash(*id, *hash);
                 self.index.insert(*hash, *id);
+            }
+            if let Some((_, fresh)) = &mut self.tier {
+                fresh.push(*hash);
             }
         }
         request.cached_blocks = full;
@@ -131,7 +217,7 @@ impl KvCache {
     fn extend_hashes(&self, request: &mut RequestState, language: &Language) {
         let full = (request.num_tokens() / self.block_size) as usize;
         while request.hashes.len() < full {
-            let parent = request.hashes.last().copied().unwrap_or(ROOT);
+            let parent = request.hashes.last().copied().unwrap_or_else(|| root(request.features.cache_salt));
             let start = request.hashes.len() as u32 * self.block_size;
             let hash = self.hash_block(parent, request, language, start);
             request.hashes.push(hash);
@@ -141,4 +227,9 @@ impl KvCache {
     fn hash_block(&self, parent: BlockHash, request: &RequestState, language: &Language, start: u32) -> BlockHash {
         hash::chain(parent, (start..start + self.block_size).map(|position| request.token(position, language)))
     }
+}
+
+/// The hash before the first block of requests with one salt.
+fn root(salt: u64) -> BlockHash {
+    if salt == 0 { ROOT } else { BlockHash(mix(ROOT.0 ^ salt)) }
 }

@@ -20,6 +20,8 @@ pub struct BlockPool {
     /// One more than the pool's blocks: the last is the sentinel that closes the free queue into a ring.
     blocks: Vec<Block>,
     free: u32,
+    /// Whether freed blocks without a hash are taken first.
+    pub(super) unhashed_first: bool,
 }
 
 impl BlockPool {
@@ -35,7 +37,7 @@ impl BlockPool {
         blocks[first as usize].prev = sentinel;
         blocks[last as usize].next = sentinel;
         blocks[0].refs = 1;
-        Self { blocks, free: num_blocks.saturating_sub(1) }
+        Self { blocks, free: num_blocks.saturating_sub(1), unhashed_first: true }
     }
 
     fn sentinel(&self) -> u32 {
@@ -92,7 +94,13 @@ impl BlockPool {
         self.blocks[id as usize].refs += 1;
     }
 
-    /// Drops a reference. Without any left a block with a hash goes to the queue's tail, one without to its front.
+    /// No block is known by its content any more.
+    pub(super) fn clear_hashes(&mut self) {
+        self.blocks.iter_mut().for_each(|block| block.hash = None);
+    }
+
+    /// Drops a reference. Without any left a block with a hash goes to the queue's tail, one without to its front (to
+    /// the tail too, in older versions).
     pub(super) fn release(&mut self, id: BlockId) {
         let block = &mut self.blocks[id as usize];
         block.refs = block.refs.saturating_sub(1);
@@ -100,7 +108,7 @@ impl BlockPool {
             return;
         }
         let sentinel = self.sentinel();
-        if self.blocks[id as usize].hash.is_some() {
+        if self.blocks[id as usize].hash.is_some() || !self.unhashed_first {
             let tail = self.blocks[sentinel as usize].prev;
             self.link(tail, id, sentinel);
         } else {

@@ -50,7 +50,7 @@ pub struct Context {
 
 impl Context {
     /// Well-mixed bits that stand for the context.
-    fn bits(self) -> u64 {
+    pub(crate) fn bits(self) -> u64 {
         mix(self.key ^ (u64::from(self.run) + 1).wrapping_mul(SPREAD))
     }
 }

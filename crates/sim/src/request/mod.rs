@@ -5,6 +5,7 @@ mod features;
 pub use features::{Features, Images};
 
 use crate::{
+    engine::Output,
     kv_cache::{hash::BlockHash, pool::BlockId},
     language::{
         Context, Language,
@@ -101,11 +102,33 @@ pub struct RequestState {
     pub(crate) features: Features,
     /// What the language model makes of the prompt.
     pub(crate) context: Context,
+    /// Mixed bits of the same: what is drawn for the request is drawn from these.
+    pub(crate) begun: u64,
     /// The answer, where its tokens are chosen one by one.
     pub(crate) speech: Option<Box<Speech>>,
     pub(crate) blocks: Vec<BlockId>,
     pub(crate) hashes: Vec<BlockHash>,
     pub(crate) cached_blocks: u32,
+    /// Steps that compute for it and have not ended.
+    pub(crate) in_flight: u32,
+    /// Tokens that steps in flight will add, drafts included, when steps are scheduled ahead of results.
+    pub(crate) placeholders: u32,
+    /// Drafted tokens that wait to be verified.
+    pub(crate) drafts: u32,
+    /// Attention rank that holds it.
+    pub(crate) rank: u32,
+    /// Until when it may not be admitted: its grammar is compiled, or its KV copied.
+    pub(crate) blocked_until_ns: i64,
+    /// Images of which the embeddings are there.
+    pub(crate) images_encoded: u32,
+    /// Tokens found by its last lookup: on the GPU, and in the second tier.
+    pub(crate) found: (u32, u32),
+    /// Whether its answer has fallen into an endless repetition.
+    pub(crate) runaway: bool,
+    /// API server that took it in.
+    pub(crate) server: u32,
+    /// Tokens that wait for their event to be full.
+    pub(crate) held: Vec<Output>,
     pub(crate) life: Life,
 }
 
@@ -122,8 +145,10 @@ pub struct Life {
     pub first_token_ns: Option<i64>,
     /// End of the step that gave its latest token.
     pub last_token_ns: Option<i64>,
-    /// Prompt tokens found in the cache at its first admission.
+    /// Prompt tokens found in a cache at its first admission, whichever.
     pub cached_tokens: u32,
+    /// Of those, the ones that came from outside the GPU's own cache.
+    pub external_tokens: u32,
     /// How often it was preempted.
     pub preemptions: u32,
     /// Tokens whose KV was computed, lost to a preemption, and computed again.
@@ -144,6 +169,16 @@ impl RequestState {
         self.prompt_len() + self.output_len
     }
 
+    /// Tokens known, or certain to be known once the steps in flight have ended.
+    pub(crate) fn num_known(&self) -> u32 {
+        self.num_tokens() + self.placeholders
+    }
+
+    /// Its place in a queue ordered by priority.
+    pub(crate) fn order(&self) -> (i32, i64) {
+        (self.features.priority, self.life.arrival_ns)
+    }
+
     pub(crate) fn token(&self, position: u32, language: &Language) -> u32 {
         if let Some(token) = self.prompt.get(position as usize) {
             return *token;
@@ -151,10 +186,15 @@ impl RequestState {
         let place = position - self.prompt_len();
         match self.speech.as_ref().and_then(|speech| speech.tokens().get(place as usize)) {
             Some(token) => *token,
+            // An answer that has run away repeats itself from here on.
+            None if self.runaway => language.token(self.context, place.min(RUNAWAY)),
             None => language.token(self.context, place),
         }
     }
 }
+
+/// Position from which on an answer that has run away repeats one token.
+const RUNAWAY: u32 = 8;
 
 /// All requests of an engine by slot; slots of ended requests are used again under a new generation.
 #[derive(Debug, Clone, Default)]
@@ -186,7 +226,19 @@ impl Slots {
         state.prompt = Arc::from([]);
         state.hashes = Vec::new();
         state.speech = None;
+        state.held = Vec::new();
         self.free.push(slot);
+    }
+
+    /// Requests that are there.
+    pub(crate) fn len(&self) -> usize {
+        self.states.len() - self.free.len()
+    }
+
+    /// Slots of requests that are there, in no particular order.
+    pub(crate) fn live(&self) -> Vec<u32> {
+        let live = |slot: &u32| self[*slot].status != Status::Gone;
+        (0..self.states.len() as u32).filter(live).collect()
     }
 
     pub(crate) fn slot_of(&self, id: RequestId) -> Option<u32> {

@@ -2,53 +2,127 @@
 
 use super::{Decisions, Scheduled, Scheduler, Workbench};
 use crate::{
-    kv_cache::Ask,
+    kv_cache::{Ask, tier::Load},
     request::{RequestState, Status},
 };
 
+/// How many tokens a request needs not compute, before it is admitted.
+enum Found {
+    /// So many, now.
+    Now(u32),
+    /// They are being copied: it waits.
+    Later,
+    /// There is no room for the copy: nobody is admitted.
+    NoRoom,
+}
+
 impl Scheduler {
     /// Admits from the head of the queue while budget, seats and blocks last. It never preempts: a head that does not
-    /// fit waits, and everyone behind it.
-    pub(super) fn admit(&mut self, bench: &mut Workbench<'_>, budget: &mut u32, decisions: &mut Decisions) {
+    /// fit waits, and everyone behind it. A head that waits for something of its own lets the others pass.
+    pub(super) fn admit(&mut self, bench: &mut Workbench<'_>) {
         let config = bench.config;
         let cap = self.prefill_cap(config);
-        while *budget > 0 && self.running.len() < config.max_num_seqs as usize {
-            let Some(slot) = self.waiting.front().copied() else { return };
+        let seats = config.max_num_seqs as usize * config.parallel.data.ranks as usize;
+        let lookahead = config.speculation.as_ref().map_or(0, |drafting| drafting.tokens);
+        while !self.budget.is_spent() && self.running.len() < seats && !config.defects.stuck_head {
+            let Some(slot) = self.waiting.front().copied() else { break };
             let request = &mut bench.slots[slot];
-            let hit = bench.kv.lookup(request, bench.language, &mut self.hit);
-            let behind = (request.num_tokens() - hit).min(cap);
-            if !config.enable_chunked_prefill && behind > *budget {
-                return;
+            let left = self.budget.of(request.rank);
+            if request.blocked_until_ns > bench.now_ns || request.in_flight > 0 || left == 0 {
+                self.set_aside();
+                continue;
             }
-            let tokens = behind.min(*budget);
+            let found = match self.find(bench, slot) {
+                Found::Now(found) => found,
+                Found::Later => {
+                    self.set_aside();
+                    continue;
+                }
+                Found::NoRoom => break,
+            };
+            let request = &mut bench.slots[slot];
+            let behind = (request.num_tokens() - found).min(cap);
+            if !config.enable_chunked_prefill && behind > left {
+                break;
+            }
+            let mut tokens = behind.min(left);
+            if let (Some(images), Some(encoder)) = (&mut self.images, &config.encoder) {
+                tokens = images.allow(encoder, request, found, tokens);
+            }
+            if tokens == 0 {
+                break;
+            }
             let watermark = if self.running.is_empty() { 0 } else { config.watermark_blocks() };
-            let ask = Ask { tokens, watermark, whole: config.scheduler_reserve_full_isl };
+            let ask = Ask { tokens, lookahead, watermark, whole: config.scheduler_reserve_full_isl };
             if !bench.kv.allocate(request, bench.language, &self.hit, ask) {
-                return;
+                break;
             }
             self.waiting.pop_front();
             self.running.push(slot);
-            settle(request, hit, bench.now_ns, decisions);
-            self.batch.push(Scheduled { id: bench.slots.id_of(slot), tokens, samples: false });
-            *budget -= tokens;
-            decisions.admitted += 1;
+            self.budget.spend(request.rank, tokens);
+            settle(request, found, bench.now_ns, &mut self.batch.decisions);
+            self.batch.rows.push(Scheduled { id: bench.slots.id_of(slot), tokens, samples: false, drafts: 0 });
         }
+        while let Some(slot) = self.aside.pop() {
+            self.waiting.push_front(slot);
+        }
+    }
+
+    /// Lets the followers pass the head for this step.
+    fn set_aside(&mut self) {
+        self.aside.extend(self.waiting.pop_front());
+    }
+
+    /// Looks for tokens that need not be computed; the blocks found on the GPU are left in `self.hit`.
+    fn find(&mut self, bench: &mut Workbench<'_>, slot: u32) -> Found {
+        let request = &mut bench.slots[slot];
+        if request.num_computed > 0 {
+            // Its blocks came from the tier, and it holds them.
+            self.hit.clear();
+            return Found::Now(request.num_computed);
+        }
+        let local = bench.kv.lookup(request, bench.language, &mut self.hit);
+        request.found = (local, 0);
+        let Some(offload) = &bench.config.offload else { return Found::Now(local) };
+        let Load::Until { blocks, until_ns } = bench.kv.load(offload, request, self.hit.len(), bench.now_ns) else {
+            return Found::Now(local);
+        };
+        let tokens = blocks * bench.config.block_size;
+        let watermark = if self.running.is_empty() { 0 } else { bench.config.watermark_blocks() };
+        let ask = Ask { tokens, lookahead: 0, watermark, whole: bench.config.scheduler_reserve_full_isl };
+        if !bench.kv.allocate(request, bench.language, &self.hit, ask) {
+            return Found::NoRoom;
+        }
+        self.hit.clear();
+        request.found = (local, tokens);
+        request.num_computed = local + tokens;
+        if offload.loads_block_steps {
+            self.batch.load.stalled_seconds += (until_ns - bench.now_ns) as f64 * 1e-9;
+            return Found::Now(local + tokens);
+        }
+        request.blocked_until_ns = until_ns;
+        Found::Later
     }
 }
 
 /// Books an admission: the first one counts in the prefix statistics and ends the queue stage; a later one ends a
 /// preempted wait and says how much has to be computed again.
-fn settle(request: &mut RequestState, hit: u32, now_ns: i64, decisions: &mut Decisions) {
+fn settle(request: &mut RequestState, found: u32, now_ns: i64, decisions: &mut Decisions) {
+    let (local, external) = request.found;
+    decisions.admitted += 1;
     if request.life.scheduled_ns.is_none() {
         request.life.scheduled_ns = Some(now_ns);
-        request.life.cached_tokens = hit;
+        request.life.cached_tokens = found;
+        request.life.external_tokens = external;
         decisions.prefix_queries += u64::from(request.num_tokens());
-        decisions.prefix_hits += u64::from(hit);
+        decisions.prefix_hits += u64::from(local);
+        decisions.external_queries += u64::from(request.num_tokens() - local);
+        decisions.external_hits += u64::from(external);
     }
     if let Some((since_ns, computed)) = request.life.thrown_out.take() {
         request.life.preempted_ns += now_ns - since_ns;
-        request.life.recomputed_tokens += u64::from(computed.saturating_sub(hit));
+        request.life.recomputed_tokens += u64::from(computed.saturating_sub(found));
     }
     request.status = Status::Running;
-    request.num_computed = hit;
+    request.num_computed = found;
 }

@@ -4,27 +4,24 @@
 //! with its known tokens; a mixed step computes prompt chunks and single decode tokens in one forward pass.
 
 mod admit;
+mod batch;
+mod budget;
 mod preempt;
+mod running;
+
+pub use batch::Scheduled;
+
+pub(crate) use batch::Batch;
 
 use crate::{
     config::EngineConfig,
-    kv_cache::{Ask, KvCache, pool::BlockId},
+    encoder::Images,
+    kv_cache::{KvCache, pool::BlockId},
     language::Language,
-    request::{RequestId, Slots},
-    timing::StepShape,
+    request::Slots,
 };
+use budget::Budget;
 use std::collections::VecDeque;
-
-/// A request's share of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scheduled {
-    /// Whose.
-    pub id: RequestId,
-    /// Tokens it computes in this step.
-    pub tokens: u32,
-    /// Whether that completes what is known of the request, so that the step gives it a token.
-    pub samples: bool,
-}
 
 /// What a step of the scheduler decided besides its batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,17 +34,28 @@ pub struct Decisions {
     pub prefix_queries: u64,
     /// Tokens found by first admissions.
     pub prefix_hits: u64,
+    /// Of those not found, tokens looked up in the second tier.
+    pub external_queries: u64,
+    /// Tokens found there.
+    pub external_hits: u64,
 }
 
-/// The two queues and the batch of the step in hand.
+/// The two queues, the batch of the step in hand, and the one decided ahead of its results.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scheduler {
     pub(crate) waiting: VecDeque<u32>,
     /// In order of their last admission.
     pub(crate) running: Vec<u32>,
-    pub(crate) batch: Vec<Scheduled>,
-    pub(crate) shape: StepShape,
+    pub(crate) batch: Batch,
+    ahead: Batch,
+    /// The encoder of images, where the model has one.
+    pub(crate) images: Option<Images>,
+    /// Steps decided.
+    steps: u64,
+    budget: Budget,
     hit: Vec<BlockId>,
+    /// Heads of the queue that let others pass in this step, the first one first.
+    aside: Vec<u32>,
 }
 
 /// What the scheduler works on.
@@ -60,60 +68,79 @@ pub(crate) struct Workbench<'a> {
 }
 
 impl Scheduler {
-    /// Builds the next batch. Afterwards every scheduled request counts its tokens as computed, so that a next chunk
-    /// could be scheduled before the results of this one are back.
+    pub(crate) fn new(config: &EngineConfig) -> Self {
+        Self { images: config.encoder.is_some().then(Images::default), ..Self::default() }
+    }
+
+    /// Makes the next batch the step in hand: the one that was decided ahead, or a new one.
     pub(crate) fn schedule(&mut self, bench: &mut Workbench<'_>) -> Decisions {
-        self.batch.clear();
-        self.shape = StepShape::default();
-        let mut decisions = Decisions::default();
-        let mut budget = bench.config.max_num_batched_tokens;
-        self.schedule_running(bench, &mut budget, &mut decisions);
-        if decisions.preempted == 0 {
-            self.admit(bench, &mut budget, &mut decisions);
+        if self.ahead.rows.is_empty() {
+            self.decide(bench);
+        } else {
+            std::mem::swap(&mut self.batch, &mut self.ahead);
+            self.ahead.rows.clear();
         }
-        for Scheduled { id, tokens, samples } in &mut self.batch {
-            let request = &mut bench.slots[id.slot];
-            let prior = request.num_computed;
-            request.num_computed += *tokens;
-            *samples = request.num_computed >= request.num_tokens();
-            self.shape.add(prior, *tokens, *samples);
-        }
-        decisions
+        self.batch.decisions
     }
 
-    fn schedule_running(&mut self, bench: &mut Workbench<'_>, budget: &mut u32, decisions: &mut Decisions) {
-        let cap = self.prefill_cap(bench.config);
-        let mut index = 0;
-        'requests: while index < self.running.len() && *budget > 0 {
-            let slot = self.running[index];
-            let request = &mut bench.slots[slot];
-            let behind = request.num_tokens() - request.num_computed;
-            let room = (bench.config.max_model_len - 1).saturating_sub(request.num_computed);
-            let tokens = behind.min(cap).min(*budget).min(room);
-            if tokens == 0 {
-                index += 1;
-                continue;
-            }
-            let ask = Ask { tokens, watermark: 0, whole: false };
-            while !bench.kv.allocate(&mut bench.slots[slot], bench.language, &[], ask) {
-                let victim = self.preempt_tail(bench);
-                decisions.preempted += u32::from(victim.is_some());
-                if victim.is_none() || victim == Some(slot) {
-                    break 'requests;
-                }
-            }
-            self.batch.push(Scheduled { id: bench.slots.id_of(slot), tokens, samples: false });
-            *budget -= tokens;
-            index += 1;
+    /// Decides the step after the one in hand, before its results are back.
+    pub(crate) fn schedule_ahead(&mut self, bench: &mut Workbench<'_>) {
+        if self.batch.load.structured > 0 && bench.config.structured.forbids_overlap {
+            return;
         }
+        std::mem::swap(&mut self.batch, &mut self.ahead);
+        self.decide(bench);
+        std::mem::swap(&mut self.batch, &mut self.ahead);
     }
 
-    /// Most tokens of one request in a step.
+    fn decide(&mut self, bench: &mut Workbench<'_>) {
+        self.batch.begin(bench.config);
+        self.budget.begin(bench.config);
+        if let Some(images) = &mut self.images {
+            images.begin();
+        }
+        if self.running.is_empty() && self.waiting.is_empty() {
+            return;
+        }
+        self.preempt_for_nothing(bench);
+        let defers_prompts = self.defers_prompts(bench);
+        self.schedule_running(bench, defers_prompts);
+        if self.batch.decisions.preempted == 0 && !defers_prompts {
+            self.admit(bench);
+        }
+        self.batch.settle(bench.config, bench.slots, self.running.len());
+        if let (Some(images), Some(encoder)) = (&mut self.images, &bench.config.encoder) {
+            self.batch.load.encoder_seconds = encoder.seconds(images.step());
+            self.batch.out_of_memory = images.overflow(encoder);
+        }
+        self.steps += 1;
+    }
+
+    /// Whether a batch has been decided ahead of the results of the step in hand.
+    pub(crate) fn is_ahead(&self) -> bool {
+        !self.ahead.rows.is_empty()
+    }
+
+    /// Whether prompts have to wait for a later step, so that decodes come first.
+    fn defers_prompts(&self, bench: &Workbench<'_>) -> bool {
+        let every = u64::from(bench.config.prefill_schedule_interval);
+        let decodes = |slot: &u32| {
+            let request = &bench.slots[*slot];
+            request.num_computed + 1 >= request.num_known()
+        };
+        every > 1 && !self.steps.is_multiple_of(every) && self.running.iter().any(decodes)
+    }
+
+    /// Most tokens of one request in a step: its limit is there so that a long prompt does not keep others from the
+    /// budget.
     fn prefill_cap(&self, config: &EngineConfig) -> u32 {
-        let alone = self.running.len() + self.waiting.len() <= 1;
+        let requests = self.running.len() + self.waiting.len();
         match config.long_prefill_token_threshold {
             0 => u32::MAX,
-            _ if alone => u32::MAX,
+            _ if requests <= 1 => u32::MAX,
+            cap if config.long_prefill_token_threshold_adaptive => {
+                cap.max(config.max_num_batched_tokens / u32::try_from(requests).unwrap_or(u32::MAX))
+            }
             cap => cap,
         }
     }

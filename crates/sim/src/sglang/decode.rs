@@ -58,7 +58,7 @@ impl Sglang {
             request.num_computed += 1;
             step.shape.add(prior, 1, true);
             step.fills.push(0);
-            step.rows.push(Scheduled { id: bench.slots.id_of(*slot), tokens: 1, samples: true });
+            step.rows.push(Scheduled { id: bench.slots.id_of(*slot), tokens: 1, samples: true, drafts: 0 });
         }
     }
 

@@ -240,7 +240,7 @@ impl Sglang {
             let samples = end == request.num_tokens();
             step.shape.add(pick.prior, pick.tokens, samples);
             step.fills.push(end);
-            step.rows.push(Scheduled { id: bench.slots.id_of(pick.slot), tokens: pick.tokens, samples });
+            step.rows.push(Scheduled { id: bench.slots.id_of(pick.slot), tokens: pick.tokens, samples, drafts: 0 });
             if samples {
                 self.joining.push(pick.slot);
             }

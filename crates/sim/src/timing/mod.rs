@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// What a step computes, as far as its time depends on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct StepShape {
-    /// Tokens computed, prompt chunks and decodes together.
+    /// Tokens computed, prompt chunks and decodes together, padding included.
     pub tokens: u32,
     /// Sequences that sample a token.
     pub sampled: u32,
@@ -97,6 +97,38 @@ impl StepTime {
         match self {
             Self::Roofline(prepared) => prepared.seconds(shape),
             Self::Linear(linear) => linear.seconds(shape),
+        }
+    }
+
+    /// Layers of the model, where its geometry is known.
+    pub(crate) fn layers(&self) -> Option<f64> {
+        match self {
+            Self::Roofline(prepared) => Some(prepared.layers),
+            Self::Linear(_) => None,
+        }
+    }
+
+    /// GPUs that share each layer.
+    pub(crate) fn tensor_parallel(&self) -> u32 {
+        match self {
+            Self::Roofline(prepared) => prepared.tensor_parallel,
+            Self::Linear(_) => 1,
+        }
+    }
+
+    /// Bytes of a token's activations between two layers, where the geometry is known.
+    pub(crate) fn token_bytes(&self) -> f64 {
+        match self {
+            Self::Roofline(prepared) => prepared.token_bytes,
+            Self::Linear(_) => 0.0,
+        }
+    }
+
+    /// Seconds of all-reduces that are part of a step's time.
+    pub(crate) fn reduce_seconds(&self, tokens: u32) -> f64 {
+        match self {
+            Self::Roofline(prepared) => f64::from(tokens) * prepared.reduce_token,
+            Self::Linear(_) => 0.0,
         }
     }
 }

@@ -70,7 +70,10 @@ pub(crate) struct Prepared {
     kv_token: f64,
     fixed: f64,
     sequence: f64,
-    reduce_token: f64,
+    pub(super) reduce_token: f64,
+    pub(super) layers: f64,
+    pub(super) tensor_parallel: u32,
+    pub(super) token_bytes: f64,
 }
 
 impl Roofline {
@@ -92,6 +95,9 @@ impl Roofline {
             fixed: layers * self.per_layer,
             sequence: self.per_sequence,
             reduce_token: self.all_reduce.map_or(0.0, |rate| reduce_bytes / rate),
+            layers,
+            tensor_parallel: self.tensor_parallel,
+            token_bytes: f64::from(geometry.hidden) * 2.0,
         }
     }
 

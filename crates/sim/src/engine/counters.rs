@@ -1,0 +1,56 @@
+//! What the engine counts of its parts.
+
+use super::Engine;
+use crate::{
+    config::EngineConfig,
+    emit::{
+        features::{Offload, Speculation},
+        stats::{Gauges, Stats},
+    },
+};
+
+/// Counters at zero, for the parts that the engine has.
+pub(super) fn fresh(config: &EngineConfig) -> Stats {
+    let mut stats = Stats::new(config.max_model_len);
+    stats.speculation = config.speculation.as_ref().map(|drafting| Speculation::new(drafting.tokens));
+    stats.offload = config.offload.is_some().then(Offload::default);
+    stats
+}
+
+impl Engine {
+    /// Shows the state at a step's end.
+    pub(super) fn publish(&mut self, now_ns: i64) {
+        let kv_usage = self.core.kv_usage();
+        let (running, waiting) = (self.core.running().len(), self.core.waiting().len());
+        let blocked = |slot: &u32| self.slots[*slot].blocked_until_ns > now_ns;
+        let deferred = self.core.waiting().filter(blocked).count();
+        self.stats.gauges = Gauges { running, waiting, deferred, kv_usage };
+        self.stats.peak_kv_usage = self.stats.peak_kv_usage.max(kv_usage);
+        self.stats.leak(&self.config.memory.host.leak, now_ns);
+        if let (Some(shown), Some(copied)) = (&mut self.stats.offload, self.core.copied()) {
+            shown.load_bytes = copied.load_bytes;
+            shown.load_ns = copied.load_ns;
+            shown.store_bytes = copied.store_bytes;
+            shown.store_ns = copied.store_ns;
+        }
+        if let Some(images) = self.core.images() {
+            self.stats.multimodal.queries = images.queries;
+            self.stats.multimodal.hits = images.hits;
+        }
+    }
+
+    /// Counts tokens that a request found outside the GPU's own cache.
+    pub(super) fn count_external(&mut self, queries: u64, hits: u64) {
+        let Some(offload) = &self.config.offload else { return };
+        self.stats.external.queries += queries;
+        self.stats.external.hits += hits;
+        let sources = &mut self.stats.cached_by_source;
+        let source = match offload.tier.as_str() {
+            "host" => &mut sources.host,
+            "p2p" => &mut sources.p2p,
+            "disk" => &mut sources.disk,
+            _ => &mut sources.unspecified,
+        };
+        *source += hits;
+    }
+}
