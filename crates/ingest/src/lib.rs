@@ -24,6 +24,7 @@ mod json;
 pub mod limits;
 pub mod log;
 mod numbered;
+pub mod otlp;
 pub mod prometheus;
 mod replica;
 mod results;

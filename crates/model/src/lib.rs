@@ -23,4 +23,5 @@ pub mod run;
 pub mod signal;
 pub mod slo;
 pub mod span;
+pub mod trace_span;
 pub mod unit;

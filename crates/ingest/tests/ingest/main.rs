@@ -10,6 +10,7 @@ mod hang;
 mod host;
 mod hostile;
 mod logs;
+mod otlp;
 mod pages;
 mod real;
 mod vocabulary;

@@ -1,0 +1,154 @@
+//! OpenTelemetry's traces.
+
+use firstcheck_ingest::otlp::{is_otlp_json, is_otlp_protobuf, join_spans, read_otlp_json, read_otlp_protobuf};
+use firstcheck_model::{
+    moment::Moment,
+    request::{Request, Requests},
+    run::{Clock, ClockKind},
+    span::Stage,
+    trace_span::{AttributeValue, TraceSpan},
+};
+use proptest::prelude::*;
+use std::path::{Path, PathBuf};
+
+fn folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("FIRSTCHECK_ARTEFACTS");
+    if folder.is_none() {
+        eprintln!("SKIPPED: FIRSTCHECK_ARTEFACTS is not set, real spans are not read");
+    }
+    Some(Path::new(&folder?).join("engine/k_otlp"))
+}
+
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+
+fn document(start: i64, end: i64) -> String {
+    format!(
+        r#"{{"resourceSpans":[{{"resource":{{"attributes":[{{"key":"service.name","value":{{"stringValue":"engine"}}}},
+        {{"key":"host.name","value":{{"stringValue":"node7"}}}}]}},"scopeSpans":[{{"spans":[{{"traceId":"{TRACE}",
+        "spanId":"b7ad6b7169203331","name":"llm_request","startTimeUnixNano":"{start}","endTimeUnixNano":"{end}","attributes":[
+        {{"key":"gen_ai.latency.time_in_queue","value":{{"doubleValue":0.2}}}},
+        {{"key":"gen_ai.latency.time_to_first_token","value":{{"doubleValue":0.5}}}},
+        {{"key":"gen_ai.latency.time_in_model_prefill","value":{{"doubleValue":0.25}}}},
+        {{"key":"gen_ai.latency.time_in_model_decode","value":{{"doubleValue":1.5}}}},
+        {{"key":"gen_ai.usage.prompt_tokens","value":{{"intValue":"128"}}}},
+        {{"key":"gen_ai.prompt.0.content","value":{{"stringValue":"planted prompt"}}}},
+        {{"key":"api_key","value":{{"stringValue":"planted"}}}}]}}]}}]}}]}}"#
+    )
+}
+
+fn run(sent: i64, done: i64) -> Requests {
+    let mut request = Request::offered(Moment::at(sent));
+    request.sent = Moment::at(sent);
+    request.done = Moment::at(done);
+    request.trace_id = Some(TRACE.into());
+    Requests(vec![request])
+}
+
+const START: i64 = 1_700_000_000_000_000_000;
+
+fn clock() -> Clock {
+    Clock { started_unix_ns: Some(START), kind: ClockKind::Real }
+}
+
+#[test]
+fn json_is_read_without_prompts_and_keys() {
+    let text = document(START, START + 2_000_000_000);
+    assert!(is_otlp_json(text.as_bytes()));
+    let spans = read_otlp_json(Path::new("t.json"), None, text.as_bytes()).unwrap();
+    let span = &spans[0];
+    assert_eq!((span.service.as_deref(), span.instance.as_deref()), (Some("engine"), Some("node7")));
+    assert_eq!(span.attributes.get("gen_ai.usage.prompt_tokens"), Some(&AttributeValue::Int(128)));
+    assert_eq!(span.length().0, 2.0);
+    assert!(!format!("{spans:?}").contains("planted"), "{spans:?}");
+    let based = text.replace(TRACE, "Cvd1GRbNQ92ESOshHIAxnA==");
+    assert_eq!(read_otlp_json(Path::new("t.json"), None, based.as_bytes()).unwrap()[0].trace_id.len(), 32);
+    let error = read_otlp_json(Path::new("t.jsonl"), Some(7), b"{\"resourceSpans\": 3}").unwrap_err();
+    assert_eq!(error.line(), Some(7));
+    let undated = text.replace("\"startTimeUnixNano\":\"1700000000000000000\"", "\"startTimeUnixNano\":null");
+    let error = read_otlp_json(Path::new("t.json"), None, undated.as_bytes()).unwrap_err();
+    assert!(error.to_string().contains("span `llm_request` has no start"), "{error}");
+}
+
+#[test]
+fn stages_are_laid_on_the_clients_clock() {
+    // The server's clock is 10 s ahead; the request took 2.1 s at the client and 2.0 s at the server.
+    let ahead = 10_000_000_000;
+    let text = document(START + ahead + 1_000_000_000, START + ahead + 3_000_000_000);
+    let spans = read_otlp_json(Path::new("t.json"), None, text.as_bytes()).unwrap();
+    let joined = join_spans(&spans, &run(950_000_000, 3_050_000_000), clock());
+    assert_eq!((joined.joined, joined.others), (1, 0));
+    let offset = &joined.offsets[0];
+    assert!((offset.seconds.0 + 10.0).abs() < 1e-6 && (offset.uncertainty.0 - 0.05).abs() < 1e-6, "{offset:?}");
+    assert!(offset.consistent);
+    let at = |stage| joined.stages.iter().find(|one| one.stage == stage).map(|one| (one.start, one.end)).unwrap();
+    let ms = |ms: i64| Moment::at(ms * 1_000_000);
+    assert_eq!(at(Stage::EngineInput), (ms(1000), ms(1050)));
+    assert_eq!(at(Stage::Queue), (ms(1050), ms(1250)));
+    assert_eq!(at(Stage::Prefill), (ms(1250), ms(1500)));
+    assert_eq!(at(Stage::Decode), (ms(1500), ms(3000)));
+}
+
+#[test]
+fn clocks_that_agree_are_left_alone_and_strangers_are_counted() {
+    let text = document(START + 1_000_000_000, START + 3_000_000_000);
+    let spans = read_otlp_json(Path::new("t.json"), None, text.as_bytes()).unwrap();
+    let joined = join_spans(&spans, &run(990_000_000, 3_001_000_000), clock());
+    assert_eq!(joined.offsets[0].seconds.0, 0.0);
+    let nobody = join_spans(&spans, &Requests(vec![]), clock());
+    assert_eq!((nobody.joined, nobody.others), (0, 1));
+    let undated = Clock { started_unix_ns: None, ..clock() };
+    assert_eq!(join_spans(&spans, &run(0, 1), undated).others, 1);
+}
+
+#[test]
+fn both_forms_of_real_spans_agree() {
+    let Some(folder) = folder() else { return };
+    let jsonl = std::fs::read(folder.join("otlp/traces.jsonl")).unwrap();
+    let mut from_json: Vec<TraceSpan> = Vec::new();
+    for (line, text) in (1..).zip(jsonl.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())) {
+        from_json.extend(read_otlp_json(&folder, Some(line), text).unwrap());
+    }
+    let mut from_protobuf: Vec<TraceSpan> = Vec::new();
+    for number in 1..=7 {
+        let bytes = std::fs::read(folder.join(format!("otlp/req-{number:04}.http.bin"))).unwrap();
+        assert!(is_otlp_protobuf(&bytes), "{number}");
+        from_protobuf.extend(read_otlp_protobuf(&folder, &bytes).unwrap());
+    }
+    assert_eq!(from_protobuf.len(), from_json.len());
+    for (one, other) in from_protobuf.iter().zip(&from_json) {
+        assert_eq!((&one.trace_id, &one.span_id, &one.parent_id), (&other.trace_id, &other.span_id, &other.parent_id));
+        assert_eq!(
+            (one.start_unix_ns, one.end_unix_ns, &one.name),
+            (other.start_unix_ns, other.end_unix_ns, &other.name)
+        );
+    }
+    let accounts = from_protobuf.iter().filter(|span| span.name == "llm_request");
+    assert!(accounts.clone().count() >= 20, "the benchmark's requests");
+    for account in accounts {
+        let seconds = |name: &str| account.attributes.seconds(name).unwrap().0;
+        let stages = seconds("gen_ai.latency.time_in_model_prefill") + seconds("gen_ai.latency.time_in_model_decode");
+        assert!((seconds("gen_ai.latency.time_in_model_inference") - stages).abs() < 1e-6, "{account:?}");
+    }
+}
+
+#[test]
+fn other_bytes_are_no_spans() {
+    assert!(!is_otlp_protobuf(b"\n\x03abc"));
+    assert!(!is_otlp_protobuf(b""));
+    assert!(!is_otlp_json(b"{\"a\": 1}"));
+    assert!(read_otlp_protobuf(Path::new("x.bin"), b"\xff\xff").is_err());
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics(bytes in prop::collection::vec(any::<u8>(), 0..200), cut in 0usize..900, start: i64, end: i64) {
+        is_otlp_protobuf(&bytes);
+        let _: Result<_, _> = read_otlp_protobuf(Path::new("x"), &bytes);
+        let text = document(start, end);
+        let text = &text.as_bytes()[..cut.min(text.len())];
+        let _: Result<_, _> = read_otlp_json(Path::new("x"), None, text);
+        if let Ok(spans) = read_otlp_json(Path::new("x"), None, document(start, end).as_bytes()) {
+            join_spans(&spans, &run(start / 2, end), clock());
+        }
+    }
+}
