@@ -1,5 +1,6 @@
 //! What the engine says of itself.
 
+pub mod attachment;
 pub mod calendar;
 pub mod features;
 pub mod histogram;

@@ -2,6 +2,7 @@
 
 use super::{
     SimError, SimulateOptions,
+    artefacts::Witness,
     caller::Caller,
     scrape::Scraper,
     truth::{ReplicaTruth, Truth},
@@ -16,6 +17,7 @@ pub(super) struct Finished {
     pub(super) events: Vec<Event>,
     pub(super) scraper: Scraper,
     pub(super) truth: Truth,
+    pub(super) witness: Witness,
 }
 
 /// A run in virtual time.
@@ -23,6 +25,7 @@ pub(super) struct Drive<'a> {
     fleet: Fleet,
     caller: Caller<'a>,
     scraper: Scraper,
+    witness: Witness,
 }
 
 impl<'a> Drive<'a> {
@@ -31,6 +34,7 @@ impl<'a> Drive<'a> {
         Ok(Self {
             caller: Caller::new(trace, scenario.others(), options)?,
             scraper: Scraper::new(&fleet, trace, options),
+            witness: Witness::new(&fleet, options.artefacts),
             fleet,
         })
     }
@@ -41,6 +45,7 @@ impl<'a> Drive<'a> {
             let Some(next_ns) = self.next_ns() else { break };
             let until_ns = next_ns.max(now_ns);
             self.scraper.before(&self.fleet, until_ns);
+            self.witness.before(&self.fleet, until_ns);
             let caller = &mut self.caller;
             self.fleet.begin_phases(until_ns, |replica, happening| caller.hear(until_ns, replica, happening));
             while let Some((at_ns, action)) = self.caller.take_action(until_ns) {
@@ -49,12 +54,14 @@ impl<'a> Drive<'a> {
             now_ns = until_ns;
             let caller = &mut self.caller;
             self.fleet.advance(now_ns, |replica, happening| caller.hear(now_ns, replica, happening));
+            self.witness.after(&self.fleet, now_ns);
         }
+        self.witness.before(&self.fleet, now_ns);
         self.scraper.end(&self.fleet, now_ns);
         let mut truth = self.caller.truth;
         tell(&self.fleet, now_ns, &mut truth);
         let (requests, events) = (Requests(self.caller.requests), self.caller.events);
-        Finished { requests, events, scraper: self.scraper, truth }
+        Finished { requests, events, scraper: self.scraper, truth, witness: self.witness }
     }
 
     /// When something happens next.

@@ -1,5 +1,6 @@
 //! A whole run in virtual time: the same trace that a client would offer to a server, without a server.
 
+mod artefacts;
 mod caller;
 mod drive;
 mod plan;
@@ -7,6 +8,8 @@ mod record;
 mod scrape;
 mod truth;
 
+pub use crate::emit::attachment::Attachment;
+pub use artefacts::Artefacts;
 pub use truth::{FaultTruth, ReplicaTruth, RequestTruth, Truth};
 
 use crate::{
@@ -32,6 +35,8 @@ pub struct SimulateOptions {
     pub window_end: Option<Moment>,
     /// The SLO the run is measured under.
     pub slo: Option<Slo>,
+    /// What is written beside the recording.
+    pub artefacts: Artefacts,
     /// Whether every event is recorded: without them a run of millions of requests fits into memory.
     pub events: bool,
 }
@@ -46,6 +51,7 @@ impl SimulateOptions {
             scrape_interval: Seconds(5.0),
             window_end: None,
             slo: None,
+            artefacts: Artefacts::default(),
             events: true,
         }
     }
@@ -56,6 +62,8 @@ impl SimulateOptions {
 pub struct Simulated {
     /// What a client and a scraper would have recorded.
     pub recording: Recording,
+    /// Files beside it, as [`SimulateOptions::artefacts`] asks for.
+    pub attachments: Vec<Attachment>,
     /// What the engine knows and a client cannot see.
     pub truth: Truth,
 }

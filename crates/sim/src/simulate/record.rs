@@ -15,7 +15,7 @@ use firstcheck_workload::{hash::trace_hash, trace::Trace};
 const TOOL: &str = concat!("firstcheck ", env!("CARGO_PKG_VERSION"));
 
 pub(super) fn assemble(finished: Finished, scenario: &Scenario, trace: &Trace, options: &SimulateOptions) -> Simulated {
-    let Finished { requests, events, scraper, truth } = finished;
+    let Finished { requests, events, scraper, truth, witness } = finished;
     let workload = WorkloadInfo {
         description: trace.description.clone(),
         arrivals: trace.arrivals.clone(),
@@ -44,7 +44,8 @@ pub(super) fn assemble(finished: Finished, scenario: &Scenario, trace: &Trace, o
     let spans = truth.requests.iter().enumerate().flat_map(|(row, request)| spans(row as u32, request.as_ref(), name));
     let spans = spans.collect();
     let recording = Recording { info, requests, events, signals: scraper.into_series(), spans };
-    Simulated { recording, truth }
+    let attachments = witness.into_attachments(&truth, deployment);
+    Simulated { recording, attachments, truth }
 }
 
 /// In virtual time the client is never late and takes no time.

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+mod artefacts;
 mod client;
 mod config;
 mod deployment;

@@ -9,7 +9,8 @@ use crate::memory::{Failure, Ledger, Start, start::Phase};
 
 const ADVICE: &str = "See https://docs.vllm.ai/en/latest/configuration/conserving_memory/ for more details.";
 
-pub(super) fn write(log: &mut ServerLog, start: &Start, failure: &Failure) {
+pub(super) fn write(log: &mut ServerLog, at_ns: i64, start: &Start, failure: &Failure) {
+    log.failing_ns = at_ns;
     match failure {
         Failure::UnknownArgument(argument) => {
             let usage =
@@ -218,7 +219,7 @@ fn last_words(log: &mut ServerLog, failed: &str) {
 
 fn say(log: &mut ServerLog, process: Process, site: Site, message: &str) {
     let line = Line { process, level: Level::Error, site, message: message.to_owned() };
-    log.line_at(0, &line);
+    log.line_at(log.failing_ns, &line);
 }
 
 const REJECTED: [Frame; 5] = [

@@ -62,6 +62,11 @@ impl Interval {
         Self { every_ns, next_ns: every_ns, before: Before::default(), idle: true }
     }
 
+    /// Counts from zero again.
+    pub(super) fn restart(&mut self) {
+        (self.before, self.idle) = (Before::default(), true);
+    }
+
     /// The lines due next, if that is before `now_ns`.
     pub(super) fn due(&mut self, engine: &Engine, now_ns: i64) -> Option<(i64, Vec<Shown>)> {
         let at_ns = self.next_ns;

@@ -125,6 +125,8 @@ pub struct ServerLog {
     style: Style,
     text: String,
     interval: Interval,
+    /// When the start fails, for all its lines.
+    failing_ns: i64,
     over: bool,
 }
 
@@ -136,14 +138,29 @@ impl ServerLog {
         let version = Version::read(&config.version).unwrap_or(Version::new(0, 32, 0));
         let style = Style { version, verbose: options.verbose, ranks, pid: options.pid };
         let interval = Interval::new(&options);
-        Self { config: config.clone(), options, style, text: String::new(), interval, over: false }
+        Self { config: config.clone(), options, style, text: String::new(), interval, failing_ns: 0, over: false }
     }
 
     /// The start: on success the server is ready at the engine's time zero; a failure ends the log there.
     pub fn start(&mut self, start: &Start) {
-        startup::write(self, start);
+        self.start_at(0, start);
+    }
+
+    /// Another process in the place of the first, with that configuration: in virtual time it is ready at once, so that
+    /// its start overlaps with what came before.
+    pub fn start_again(&mut self, ready_ns: i64, config: &EngineConfig, start: &Start) {
+        let pid = self.options.pid + 4096;
+        self.options.pid = pid;
+        let fresh = Self::new(config, self.options.clone());
+        (self.config, self.style, self.over) = (fresh.config, fresh.style, false);
+        self.interval.restart();
+        self.start_at(ready_ns, start);
+    }
+
+    fn start_at(&mut self, ready_ns: i64, start: &Start) {
+        startup::write(self, ready_ns, start);
         if let Err(failure) = &start.outcome {
-            failure::write(self, start, failure);
+            failure::write(self, ready_ns, start, failure);
             self.over = true;
         }
     }

@@ -58,7 +58,7 @@ struct Script<'a> {
     entries: Vec<(f64, Entry)>,
 }
 
-pub(super) fn write(log: &mut ServerLog, start: &Start) {
+pub(super) fn write(log: &mut ServerLog, ready_ns: i64, start: &Start) {
     let (style, config, options) = (log.style.clone(), log.config.clone(), log.options.clone());
     let mut script = Script { config: &config, start, style: &style, at: 0.0, entries: Vec::new() };
     let reached = Reached::of(start);
@@ -84,7 +84,7 @@ pub(super) fn write(log: &mut ServerLog, start: &Start) {
     }
     let (entries, length) = (script.entries, script.at.max(1e-9));
     for (at, entry) in entries {
-        let at_ns = ((at / length - 1.0) * options.start_seconds * 1e9) as i64;
+        let at_ns = ready_ns + ((at / length - 1.0) * options.start_seconds * 1e9) as i64;
         match entry {
             Entry::Logged(line) => log.line_at(at_ns, &line),
             Entry::Bare(process, text) => log.style.bare(&mut log.text, process, &text),

@@ -1,0 +1,76 @@
+//! What is written beside the recording: the files that an engine and the machine under it leave.
+
+use super::Truth;
+use crate::{
+    deployment::{Deployment, fleet::Fleet},
+    emit::{
+        attachment::Attachment,
+        log::{LogOptions, Notice, ServerLog},
+    },
+    memory,
+};
+
+/// Which files a run leaves. All of them cost memory that grows with the run's length, none with its requests unless it
+/// says so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Artefacts {
+    /// `server-<replica>.log`: the server's log.
+    pub logs: bool,
+    /// Whether the servers log at DEBUG.
+    pub verbose: bool,
+}
+
+/// Watches a run and writes what it leaves.
+#[derive(Debug)]
+pub(super) struct Witness {
+    logs: Vec<Logged>,
+}
+
+/// The log of one replica, and what of the replica it has told already.
+#[derive(Debug)]
+struct Logged {
+    log: ServerLog,
+    restarts: u32,
+}
+
+impl Witness {
+    pub(super) fn new(fleet: &Fleet, artefacts: Artefacts) -> Self {
+        let logged = |(place, replica): (usize, &crate::deployment::Replica)| {
+            let pid = 2375 + 1000 * place as u32;
+            let options = LogOptions { verbose: artefacts.verbose, pid, ..LogOptions::default() };
+            let mut log = ServerLog::new(&replica.engine, options);
+            log.start(&memory::start(&replica.engine));
+            Logged { log, restarts: 0 }
+        };
+        let replicas = fleet.deployment().replicas.iter().enumerate();
+        Self { logs: if artefacts.logs { replicas.map(logged).collect() } else { Vec::new() } }
+    }
+
+    /// Writes what is due before `now_ns`, of the state that holds until then.
+    pub(super) fn before(&mut self, fleet: &Fleet, now_ns: i64) {
+        for (logged, member) in self.logs.iter_mut().zip(fleet.members()) {
+            logged.log.advance(member.engine(), now_ns);
+        }
+    }
+
+    /// Writes what has just happened.
+    pub(super) fn after(&mut self, fleet: &Fleet, now_ns: i64) {
+        for (place, (logged, member)) in self.logs.iter_mut().zip(fleet.members()).enumerate() {
+            if member.restarts() > logged.restarts {
+                logged.restarts = member.restarts();
+                if let Some(replica) = fleet.deployment().replicas.get(place) {
+                    logged.log.notice(now_ns, &Notice::Shutdown);
+                    logged.log.start_again(now_ns, &replica.engine, &memory::start(&replica.engine));
+                }
+            }
+        }
+    }
+
+    /// The files.
+    pub(super) fn into_attachments(self, _truth: &Truth, deployment: &Deployment) -> Vec<Attachment> {
+        let named = |(place, logged): (usize, Logged)| {
+            Attachment::text(format!("server-{}.log", deployment.name_of(place)), logged.log.into_text())
+        };
+        self.logs.into_iter().enumerate().map(named).collect()
+    }
+}
