@@ -243,6 +243,14 @@ impl Core {
         }
     }
 
+    /// A step has ended and its results are in.
+    pub(crate) fn ended(&mut self, bench: &Bench<'_>) {
+        match self {
+            Self::Vllm { .. } => {}
+            Self::Sglang(core) => core.ended(bench),
+        }
+    }
+
     /// Share of the KV cache that is held by live requests, 0 to 1.
     pub(crate) fn kv_usage(&self) -> f64 {
         match self {

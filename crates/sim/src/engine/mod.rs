@@ -326,6 +326,8 @@ impl Engine {
             } else {
                 self.hand_out(now_ns);
             }
+            let (config, language, slots) = (&self.config, &self.language, &mut self.slots);
+            self.core.ended(&Bench { config, language, slots, now_ns });
             self.publish(now_ns);
         }
         StepResult { outputs: &self.outputs, finished: &self.finished, scored: &self.scored, spoken: &self.spoken }

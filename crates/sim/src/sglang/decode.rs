@@ -82,6 +82,7 @@ impl Sglang {
             self.throw_out(bench, victim);
             self.pool.make_room(kept.len() as u32 * rules.retract_decode_steps);
         }
+        let mut given_up = None;
         if kept.len() == 1
             && !self.fits(bench, &kept)
             && let Some(last) = kept.pop()
@@ -90,7 +91,9 @@ impl Sglang {
             self.pool.drop(seat);
             self.admitted.retain(|held| *held != last);
             bench.slots[last].status = Status::Preempted;
-            self.failed.push(bench.slots.id_of(last));
+            let id = bench.slots.id_of(last);
+            self.failed.push(id);
+            given_up = Some(id);
         }
         let sum = |value: fn(&RequestState) -> u32, of: &[u32], slots: &Slots| -> u64 {
             of.iter().map(|slot| u64::from(value(&slots[*slot]))).sum()
@@ -98,14 +101,15 @@ impl Sglang {
         let generated = sum(|request| request.output_len, &kept, bench.slots);
         let asked = sum(|request| request.max_tokens, &kept, bench.slots);
         self.ratio.estimate(generated, asked, kept.len(), rules.retract_decode_steps);
-        self.retractions.push(Retraction {
+        let retraction = Retraction {
             requests: victims.len() as u32,
             input_tokens: sum(RequestState::prompt_len, &victims, bench.slots),
             output_tokens: sum(|request| request.output_len, &victims, bench.slots),
             gained: self.pool.free().saturating_sub(free),
             ratio_before,
             ratio_after: self.ratio.now,
-        });
+        };
+        self.report_retraction(bench.now_ns, retraction, given_up);
         self.decisions.preempted += victims.len() as u32;
         self.running = kept;
         for victim in victims {

@@ -11,8 +11,10 @@ mod kv;
 mod new_token_ratio;
 mod order;
 mod prefill;
+mod report;
 mod view;
 
+pub use report::{Gauges, PrefillNote, Report, Retraction, Told, Totals};
 pub use view::{PoolTokens, SglangView};
 
 use crate::{
@@ -27,11 +29,12 @@ use kv::{Pool, Seat};
 use new_token_ratio::NewTokenRatio;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use report::Reporter;
 use std::collections::VecDeque;
 
 /// What a step computes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Mode {
+enum Mode {
     /// Prompts, and with mixed chunks running requests beside them.
     #[default]
     Extend,
@@ -42,31 +45,12 @@ pub(crate) enum Mode {
 /// A step that has been decided.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Step {
-    pub(crate) mode: Mode,
+    mode: Mode,
     pub(crate) rows: Vec<Scheduled>,
     /// For each row, how much of its request is computed when it is; 0 for a decode.
     fills: Vec<u32>,
     pub(crate) shape: StepShape,
-    pub(crate) note: PrefillNote,
-}
-
-/// What the log tells of a prefill batch.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct PrefillNote {
-    /// Requests in it.
-    pub new_seqs: u32,
-    /// Tokens computed.
-    pub new_tokens: u32,
-    /// Tokens found in the cache.
-    pub cached_tokens: u32,
-    /// Of the computed ones, those of requests that had been retracted.
-    pub again_tokens: u32,
-    /// Of those found, those of requests that had been retracted.
-    pub again_cached_tokens: u32,
-    /// Running requests beside it.
-    pub running: u32,
-    /// Share of remaining output reserved for running requests.
-    pub new_token_ratio: f64,
+    note: PrefillNote,
 }
 
 /// SGLang's scheduler with its KV pool.
@@ -96,7 +80,7 @@ pub(crate) struct Sglang {
     decisions: Decisions,
     /// Requests given up for lack of memory.
     pub(crate) failed: Vec<RequestId>,
-    pub(crate) retractions: Vec<Retraction>,
+    reporter: Reporter,
     pool: Pool,
     /// By slot.
     seats: Vec<Seat>,
@@ -106,23 +90,6 @@ pub(crate) struct Sglang {
     attempts: u32,
     ratio: NewTokenRatio,
     random: ChaCha8Rng,
-}
-
-/// What the log tells of a retraction.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Retraction {
-    /// Requests thrown out.
-    pub requests: u32,
-    /// Their prompt tokens.
-    pub input_tokens: u64,
-    /// Their output tokens.
-    pub output_tokens: u64,
-    /// Tokens that became free.
-    pub gained: u32,
-    /// The share reserved until then.
-    pub ratio_before: f64,
-    /// The share reserved from then on.
-    pub ratio_after: f64,
 }
 
 impl Sglang {
@@ -141,7 +108,7 @@ impl Sglang {
             planned: None,
             decisions: Decisions::default(),
             failed: Vec::new(),
-            retractions: Vec::new(),
+            reporter: Reporter::default(),
             pool: Pool::new(&config.sglang),
             seats: Vec::new(),
             entered: Vec::new(),
@@ -177,6 +144,7 @@ impl Sglang {
             None => {
                 self.step = Step::default();
                 self.ratio.reset();
+                self.report_rest();
             }
         }
         std::mem::take(&mut self.decisions)

@@ -1,6 +1,6 @@
 //! SGLang's state, for inspection.
 
-use super::Sglang;
+use super::{Gauges, Report, Sglang, Totals};
 use crate::{
     radix_cache::RadixCache,
     request::{RequestId, Slots},
@@ -51,6 +51,21 @@ impl<'a> SglangView<'a> {
     /// Share of remaining output that is reserved for running requests.
     pub fn new_token_ratio(&self) -> f64 {
         self.core.ratio.now
+    }
+
+    /// Levels as the last report set them.
+    pub fn gauges(&self) -> &'a Gauges {
+        &self.core.reporter.gauges
+    }
+
+    /// What only grows.
+    pub fn totals(&self) -> &'a Totals {
+        &self.core.reporter.totals
+    }
+
+    /// How many reports there were before the latest ones, and these: those of the last step's end and since.
+    pub fn reports(&self) -> (u64, &'a [Report]) {
+        (self.core.reporter.earlier, &self.core.reporter.latest)
     }
 
     /// With overlap, the step behind the one in hand: who computes how many tokens.
