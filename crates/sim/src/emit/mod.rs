@@ -6,6 +6,7 @@ pub mod features;
 pub mod histogram;
 pub mod log;
 pub mod metrics;
+pub(crate) mod sglang;
 pub mod stats;
 pub mod version;
 

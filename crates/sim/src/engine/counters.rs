@@ -2,9 +2,10 @@
 
 use super::Engine;
 use crate::{
-    config::EngineConfig,
+    config::{EngineConfig, EngineKind},
     emit::{
         features::{Offload, Speculation},
+        sglang,
         stats::{Gauges, Stats},
     },
 };
@@ -14,6 +15,9 @@ pub(super) fn fresh(config: &EngineConfig) -> Stats {
     let mut stats = Stats::new(config.max_model_len);
     stats.speculation = config.speculation.as_ref().map(|drafting| Speculation::new(drafting.tokens));
     stats.offload = config.offload.is_some().then(Offload::default);
+    if config.engine == EngineKind::Sglang {
+        sglang::adopt(&mut stats);
+    }
     stats
 }
 

@@ -9,7 +9,7 @@ mod startup;
 mod style;
 mod traceback;
 
-use super::{calendar::WallClock, version::Version};
+use super::{calendar::WallClock, sglang, version::Version};
 use crate::{config::EngineConfig, engine::Engine, memory::Start};
 use interval::Interval;
 use style::{Level, Line, Process, Site, Style};
@@ -127,6 +127,8 @@ pub struct ServerLog {
     interval: Interval,
     /// When the start fails, for all its lines.
     failing_ns: i64,
+    /// The lines of an SGLang server; vLLM's have their style.
+    sglang: Option<sglang::Lines>,
     over: bool,
 }
 
@@ -138,7 +140,9 @@ impl ServerLog {
         let version = Version::read(&config.version).unwrap_or(Version::new(0, 32, 0));
         let style = Style { version, verbose: options.verbose, ranks, pid: options.pid };
         let interval = Interval::new(&options);
-        Self { config: config.clone(), options, style, text: String::new(), interval, failing_ns: 0, over: false }
+        let sglang = sglang::answered_by(config).then(|| sglang::Lines::new(config, options.clock));
+        let config = config.clone();
+        Self { config, options, style, text: String::new(), interval, failing_ns: 0, sglang, over: false }
     }
 
     /// The start: on success the server is ready at the engine's time zero; a failure ends the log there.
@@ -153,11 +157,17 @@ impl ServerLog {
         self.options.pid = pid;
         let fresh = Self::new(config, self.options.clone());
         (self.config, self.style, self.over) = (fresh.config, fresh.style, false);
+        self.sglang = fresh.sglang;
         self.interval.restart();
         self.start_at(ready_ns, start);
     }
 
     fn start_at(&mut self, ready_ns: i64, start: &Start) {
+        if let Some(lines) = &self.sglang {
+            // Whether its pool fits is not worked out: the capacity is stated.
+            let (port, seconds) = (self.options.port, self.options.start_seconds);
+            return lines.start(&mut self.text, &self.config, port, ready_ns, seconds);
+        }
         startup::write(self, ready_ns, start);
         if let Err(failure) = &start.outcome {
             failure::write(self, ready_ns, start, failure);
@@ -168,6 +178,9 @@ impl ServerLog {
     /// Writes the lines of statistics that are due before `now_ns`, of the state that holds until then: to be called
     /// before the engine changes.
     pub fn advance(&mut self, engine: &Engine, now_ns: i64) {
+        if let Some(lines) = &mut self.sglang {
+            return lines.advance(&mut self.text, engine);
+        }
         while !self.over
             && let Some((at_ns, lines)) = self.interval.due(engine, now_ns)
         {
@@ -180,6 +193,10 @@ impl ServerLog {
     /// Something happened.
     pub fn notice(&mut self, at_ns: i64, notice: &Notice) {
         if self.over {
+            return;
+        }
+        if let Some(lines) = &self.sglang {
+            self.over = lines.notice(&mut self.text, at_ns, notice, self.options.access);
             return;
         }
         match notice {
@@ -214,16 +231,21 @@ impl ServerLog {
         if !self.options.access {
             return;
         }
-        let reason = match status {
-            200 => "OK",
-            400 => "Bad Request",
-            404 => "Not Found",
-            422 => "Unprocessable Entity",
-            503 => "Service Unavailable",
-            _ => "Internal Server Error",
-        };
+        let reason = reason(status);
         let line = format!("INFO:     127.0.0.1:46846 - \"POST {path} HTTP/1.1\" {status} {reason}");
         self.style.bare(&mut self.text, Process::Api, &line);
+    }
+}
+
+/// The phrase of an HTTP status.
+pub(in crate::emit) fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        404 => "Not Found",
+        422 => "Unprocessable Entity",
+        503 => "Service Unavailable",
+        _ => "Internal Server Error",
     }
 }
 

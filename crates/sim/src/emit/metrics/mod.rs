@@ -1,4 +1,4 @@
-//! The engine's metrics under the names, types and labels of vLLM's page, by version.
+//! The engine's metrics under the names, types and labels of its page, by version: vLLM's here, SGLang's beside it.
 
 mod cache_config;
 mod family;
@@ -7,7 +7,7 @@ mod process;
 mod requests;
 mod scheduler;
 
-use super::{page, version::Version};
+use super::{page, sglang, version::Version};
 use crate::engine::Engine;
 
 pub use super::page::Process;
@@ -22,6 +22,9 @@ pub fn page(engine: &Engine, process: &Process) -> String {
 /// All families as they stand after the last finished step; for one engine and process always the same ones in the
 /// same order.
 pub fn families<'a>(engine: &'a Engine, process: &Process) -> Vec<Family<'a>> {
+    if let Some(view) = engine.sglang() {
+        return sglang::families(engine, &view);
+    }
     let (config, stats) = (engine.config(), engine.stats());
     let release = Release::of(&config.version);
     let mut families = process::families(process, config, stats);

@@ -1,0 +1,10 @@
+//! What SGLang says of itself: its metrics page and its log, under its own names and in its own words.
+
+mod args;
+mod buckets;
+mod families;
+mod log;
+
+pub(crate) use buckets::adopt;
+pub(crate) use families::families;
+pub(in crate::emit) use log::{Lines, answered_by};
