@@ -48,7 +48,7 @@ impl Core {
     pub(crate) fn reconfigure(&mut self, config: &EngineConfig) {
         match self {
             Self::Vllm { kv, .. } => kv.become_(config),
-            Self::Sglang(_) => {}
+            Self::Sglang(core) => core.become_(config),
         }
     }
 
@@ -191,7 +191,7 @@ impl Core {
         let uniform = (mix(request.begun ^ request.tag) >> 11) as f64 / (1u64 << 53) as f64;
         match self {
             Self::Vllm { kv, .. } => kv.leak(request, (leaked + uniform).floor() as u32),
-            Self::Sglang(_) => {}
+            Self::Sglang(core) => core.leak((leaked + uniform).floor() as u32),
         }
     }
 
@@ -215,7 +215,7 @@ impl Core {
     pub(crate) fn clear_cache(&mut self) -> bool {
         match self {
             Self::Vllm { kv, .. } => kv.clear_index(),
-            Self::Sglang(_) => false,
+            Self::Sglang(core) => core.flush(),
         }
     }
 

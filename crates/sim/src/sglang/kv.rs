@@ -1,7 +1,8 @@
 //! The KV pool: pages that requests hold, and the tree of what they have left behind.
 
 use crate::{
-    config::Sglang,
+    config::{Defects, EngineConfig},
+    kv_cache::hash::mix,
     language::Language,
     radix_cache::{NodeId, Prefix, ROOT, RadixCache},
     request::RequestState,
@@ -32,6 +33,13 @@ pub(super) struct Pool {
     caching: bool,
     evict_shortfall_only: bool,
     split_at_prompt: bool,
+    /// Whether nothing new is entered into the tree, by a bug.
+    frozen: bool,
+    /// Share of lookups that find nothing, by a bug.
+    failed_lookups: f64,
+    lookups: u64,
+    /// Tokens that a bug has lost.
+    pub(super) leaked: u32,
     /// Tokens evicted so far.
     pub(super) evicted: u64,
     /// Tokens of the sequence at hand.
@@ -39,7 +47,8 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(rules: &Sglang) -> Self {
+    pub(super) fn new(config: &EngineConfig) -> Self {
+        let rules = &config.sglang;
         Self {
             tree: RadixCache::new(rules.page_size, rules.radix_eviction_policy),
             capacity: rules.kv_tokens(),
@@ -48,9 +57,40 @@ impl Pool {
             caching: !rules.disable_radix_cache,
             evict_shortfall_only: rules.evict_shortfall_only,
             split_at_prompt: rules.split_at_prompt,
+            frozen: config.defects.frozen_prefix_index,
+            failed_lookups: config.defects.failed_lookups,
+            lookups: 0,
+            leaked: 0,
             evicted: 0,
             sequence: Vec::new(),
         }
+    }
+
+    /// Takes on the bugs of a configuration.
+    pub(super) fn spoil(&mut self, defects: &Defects) {
+        (self.frozen, self.failed_lookups) = (defects.frozen_prefix_index, defects.failed_lookups);
+    }
+
+    /// Loses pages for good, as far as some are free.
+    pub(super) fn leak(&mut self, pages: u32) {
+        let tokens = pages.saturating_mul(self.page).min(self.free);
+        self.free -= tokens;
+        self.leaked += tokens;
+    }
+
+    /// Evicts all that nobody uses.
+    pub(super) fn flush(&mut self) {
+        self.free += self.tree.evict(u32::MAX);
+    }
+
+    /// Whether a lookup goes wrong.
+    fn fails(&mut self) -> bool {
+        if self.failed_lookups == 0.0 {
+            return false;
+        }
+        self.lookups += 1;
+        let uniform = (mix(self.lookups) >> 11) as f64 / (1u64 << 53) as f64;
+        uniform < self.failed_lookups
     }
 
     pub(super) fn tree(&self) -> &RadixCache {
@@ -89,14 +129,14 @@ impl Pool {
 
     /// The longest cached prefix of what is known of a request, of at most `most` tokens.
     pub(super) fn find(&mut self, request: &RequestState, language: &Language, most: u32) -> Prefix {
-        if !self.caching {
+        if !self.caching || self.fails() {
             return Prefix { node: ROOT, tokens: 0 };
         }
         match request.prompt.get(..most as usize) {
-            Some(prompt) => self.tree.find(NAMESPACE, prompt),
+            Some(prompt) => self.tree.find(request.features.cache_salt, prompt),
             None => {
                 spell(&mut self.sequence, request, language, most);
-                self.tree.find(NAMESPACE, &self.sequence)
+                self.tree.find(request.features.cache_salt, &self.sequence)
             }
         }
     }
@@ -146,11 +186,11 @@ impl Pool {
     /// Puts the first `len` tokens of a request that goes on into the tree; its own copies of what was there are freed.
     pub(super) fn checkpoint(&mut self, seat: &mut Seat, request: &RequestState, language: &Language, len: u32) {
         let whole = self.floor(len);
-        if !self.caching || whole <= seat.in_tree {
+        if !self.caching || self.frozen || whole <= seat.in_tree {
             return;
         }
         spell(&mut self.sequence, request, language, whole);
-        let inserted = self.tree.insert(NAMESPACE, &self.sequence);
+        let inserted = self.tree.insert(request.features.cache_salt, &self.sequence);
         self.tree.lock(inserted.prefix.node);
         self.tree.unlock(seat.node);
         self.free += inserted.known.saturating_sub(seat.in_tree);
@@ -178,9 +218,6 @@ impl Pool {
         self.tree.unlock(seat.node);
     }
 }
-
-/// All requests share one namespace.
-const NAMESPACE: u64 = 0;
 
 /// Writes out the first `len` tokens of a request.
 fn spell(into: &mut Vec<u32>, request: &RequestState, language: &Language, len: u32) {

@@ -109,7 +109,7 @@ impl Sglang {
             decisions: Decisions::default(),
             failed: Vec::new(),
             reporter: Reporter::default(),
-            pool: Pool::new(&config.sglang),
+            pool: Pool::new(config),
             seats: Vec::new(),
             entered: Vec::new(),
             prefilled_tokens: 0,
@@ -117,6 +117,23 @@ impl Sglang {
             ratio: NewTokenRatio::new(&config.sglang),
             random: ChaCha8Rng::seed_from_u64(seed),
         }
+    }
+
+    /// Goes on under another configuration of the same capacity.
+    pub(crate) fn become_(&mut self, config: &EngineConfig) {
+        self.pool.spoil(&config.defects);
+        self.ratio.become_(&config.sglang);
+    }
+
+    /// Pages are lost for good.
+    pub(crate) fn leak(&mut self, pages: u32) {
+        self.pool.leak(pages);
+    }
+
+    /// Forgets what is cached. Returns whether no request was using any of it.
+    pub(crate) fn flush(&mut self) -> bool {
+        self.pool.flush();
+        self.admitted.is_empty()
     }
 
     pub(crate) fn enqueue(&mut self, slot: u32) {

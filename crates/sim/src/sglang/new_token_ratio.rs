@@ -20,6 +20,11 @@ impl NewTokenRatio {
         Self { now: first, first, least, decay }
     }
 
+    /// Other rules hold from now on; the share goes on from where it is.
+    pub(super) fn become_(&mut self, rules: &Sglang) {
+        *self = Self { now: self.now, ..Self::new(rules) };
+    }
+
     pub(super) fn decay(&mut self) {
         self.now = (self.now - self.decay).max(self.least);
     }

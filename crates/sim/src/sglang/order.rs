@@ -99,10 +99,11 @@ impl Sglang {
             let found = self.pool.find(request, bench.language, request.num_tokens());
             let mut deferred = false;
             if rules.in_batch_check_threshold.is_some_and(|threshold| found.tokens <= threshold) {
+                let salt = request.features.cache_salt;
                 let tokens = self.pool.sequence(request, bench.language);
-                deferred = queue.find(0, tokens).tokens >= rules.in_batch_deprioritize_threshold;
+                deferred = queue.find(salt, tokens).tokens >= rules.in_batch_deprioritize_threshold;
                 if !deferred {
-                    queue.insert(0, tokens);
+                    queue.insert(salt, tokens);
                 }
             }
             let cached = found.tokens.min(request.num_tokens().saturating_sub(1));

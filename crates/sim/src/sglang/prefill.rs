@@ -33,6 +33,9 @@ impl Sglang {
         }
         let mut admitted = 0;
         while let Some(slot) = self.waiting.get(admitted).copied() {
+            if bench.config.defects.stuck_head {
+                break;
+            }
             if adder.picks.len() >= places {
                 self.full = true;
                 break;

@@ -22,6 +22,7 @@ impl<'a> SglangView<'a> {
             free: pool.free(),
             evictable: tree.evictable(),
             protected: tree.protected(),
+            leaked: pool.leaked,
             evicted: pool.evicted,
         }
     }
@@ -85,6 +86,8 @@ pub struct PoolTokens {
     pub evictable: u32,
     /// Cached and used.
     pub protected: u32,
+    /// Lost for good, by a bug.
+    pub leaked: u32,
     /// Evicted so far.
     pub evicted: u64,
 }

@@ -3,7 +3,7 @@
 use super::{Named, queue::joined, rules, small_sglang};
 use crate::play::prompt;
 use firstcheck_sim::{
-    EngineConfig, Sglang,
+    Defects, EngineConfig, Features, NewRequest, Sglang,
     radix_cache::{Eviction, ROOT, RadixCache},
 };
 
@@ -178,4 +178,34 @@ fn the_eviction_policy_names_who_goes_first() {
         let gone: Vec<u32> = (1..=3).filter(|token| tree.find(0, &[*token; 4]).tokens == 0).collect();
         assert_eq!(gone, [first], "{policy:?}");
     }
+}
+
+#[test]
+fn a_salt_keeps_prompts_apart() {
+    let mut named = Named::new(rules());
+    let ask = |named: &mut Named, tag: u64, cache_salt: u64| {
+        let request = NewRequest::forced(tag, prompt(1, 20), 1);
+        let features = Features { cache_salt, ..Features::default() };
+        named.play.engine.submit(named.play.now, NewRequest { features, ..request }).unwrap();
+        named.play.run();
+        named.play.ended(tag).life.cached_tokens
+    };
+    assert_eq!([(1, 7), (2, 8), (3, 7)].map(|(tag, salt)| ask(&mut named, tag, salt)), [0, 0, 19]);
+}
+
+#[test]
+fn bugs_show_in_what_is_found_and_what_is_free() {
+    let hits = |defects: Defects| {
+        let mut named = Named::with(EngineConfig { defects, ..small_sglang(rules()) });
+        for (name, seed) in [('a', 1), ('b', 2), ('c', 1)] {
+            named.submit(name, prompt(seed, 20), 1);
+            named.run();
+        }
+        let tokens = named.play.engine.sglang().unwrap().tokens();
+        (named.play.ended(u64::from(u32::from('c'))).life.cached_tokens, tokens.used(), tokens.leaked)
+    };
+    assert_eq!(hits(Defects::default()), (19, 0, 0));
+    assert_eq!(hits(Defects { frozen_prefix_index: true, ..Defects::default() }), (0, 0, 0));
+    assert_eq!(hits(Defects { failed_lookups: 1.0, ..Defects::default() }), (0, 0, 0));
+    assert_eq!(hits(Defects { leaked_blocks: 2.0, ..Defects::default() }), (19, 6, 6));
 }

@@ -2,6 +2,7 @@
 
 mod admission;
 mod cache;
+mod emit;
 mod invariants;
 mod overlap;
 mod queue;
