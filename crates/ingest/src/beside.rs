@@ -15,9 +15,7 @@ const WORKLOAD: Action = OutOfScope("it says what is offered, not what was measu
 const FOR_PEOPLE: Action = OutOfScope("text for people; what it says stands in the files it was made of");
 const TABLE: Action = OutOfScope("a table of figures; the file that it was made of has the measurements");
 const SETUP: Action = OutOfScope("it says how something was set up, not what was measured");
-const HANG: Action = Later("a snapshot of a hang, read by the checks of hangs");
 const NUMERICS: Action = Later("tensors, which the checks of outputs read");
-const SPANS: Action = Later("spans, which the reader of OpenTelemetry takes");
 
 const fn beside(
     id: &'static str,
@@ -72,28 +70,6 @@ fn timeline(head: &Head<'_>) -> Option<Confidence> {
 fn safetensors(head: &Head<'_>) -> Option<Confidence> {
     let (length, rest) = head.bytes().split_first_chunk::<8>()?;
     (u64::from_le_bytes(*length) < 100_000_000 && rest.starts_with(b"{\"")).then_some(Certain)
-}
-
-fn pickle(head: &Head<'_>) -> Option<Confidence> {
-    match head.bytes() {
-        [0x80, 2..=5, ..] if says(head, &["pg_config", "comm_lib_version", "collective_seq_id"]) => Some(Certain),
-        _ => None,
-    }
-}
-
-fn otlp(head: &Head<'_>) -> Option<Confidence> {
-    (head.bytes().first() == Some(&0x0a) && says(head, &["telemetry.sdk", "service.name"])).then_some(Likely)
-}
-
-fn py_spy(head: &Head<'_>) -> Option<Confidence> {
-    let lines: Vec<&[u8]> = head.lines().take(2).collect();
-    let is_dump =
-        matches!(&lines[..], [first, second] if first.starts_with(b"Process ") && second.starts_with(b"Python v"));
-    (is_dump || head.object(&["pid", "thread_name", "frames"]).is_some()).then_some(Certain)
-}
-
-fn gdb(head: &Head<'_>) -> Option<Confidence> {
-    (says(head, &["\nThread "]) && says(head, &["(LWP "]) && says(head, &["\n#0 "])).then_some(Certain)
 }
 
 fn events(head: &Head<'_>) -> Option<Confidence> {
@@ -162,7 +138,7 @@ fn table(head: &Head<'_>) -> Option<Confidence> {
     (named && widths.len() > 1 && widths[0] > 2 && widths.iter().all(|width| *width >= widths[0])).then_some(Weak)
 }
 
-pub(crate) static FORMATS: [Format; 40] = [
+pub(crate) static FORMATS: [Format; 34] = [
     beside("kineto", Group::Traces, "PyTorch profiler trace", traces, TRACE),
     beside("chrome-trace", Group::Traces, "Chrome trace", |h| h.object(&["traceEvents"]).map(|_| Likely), TRACE),
     beside(
@@ -213,18 +189,6 @@ pub(crate) static FORMATS: [Format; 40] = [
     ),
     beside("safetensors", Group::Other, "tensors (safetensors)", safetensors, NUMERICS),
     beside("npy", Group::Other, "tensors (NumPy)", |h| magic(h, b"\x93NUMPY"), NUMERICS),
-    beside("flight-recorder", Group::Stacks, "NCCL flight recorder (pickle)", pickle, HANG),
-    beside(
-        "flight-recorder-json",
-        Group::Stacks,
-        "NCCL flight recorder (JSON)",
-        |h| keys(h, &["entries", "comm_lib_version"]),
-        HANG,
-    ),
-    beside("py-spy", Group::Stacks, "py-spy dump", py_spy, HANG),
-    beside("gdb", Group::Stacks, "gdb backtrace of all threads", gdb, HANG),
-    beside("otlp-json", Group::Spans, "OpenTelemetry spans (JSON)", |h| keys(h, &["resourceSpans"]), SPANS),
-    beside("otlp-protobuf", Group::Spans, "OpenTelemetry spans (protobuf)", otlp, SPANS),
     beside(
         "mooncake",
         Group::Workloads,

@@ -4,7 +4,7 @@ use crate::{
     Error, answers, beside,
     frame::{Action, Artefact, Confidence, Format, Head, Reading},
     guarded::guarded,
-    prometheus, results,
+    hang, host, log, otlp, prometheus, results,
     unpack::Unpack,
 };
 use firstcheck_model::{moment::Moment, report::ReadRow};
@@ -22,6 +22,16 @@ static READ: &[&Format] = &[
     &answers::VERSION,
     &answers::MODELS,
     &answers::SERVER_INFO,
+    &log::format::FORMAT,
+    &hang::format::PY_SPY,
+    &hang::format::GDB,
+    &hang::format::FLIGHT_RECORD,
+    &hang::format::NCCL_LOG,
+    &host::format::NVIDIA_SMI,
+    &host::format::TOPOLOGY,
+    &host::format::SMAPS,
+    &otlp::format::JSON,
+    &otlp::format::PROTOBUF,
 ];
 
 /// All formats: those that are read, and those that are known and read elsewhere or not at all.

@@ -54,7 +54,7 @@ pub fn collect(inputs: Vec<Input<'_>>, limits: &Limits) -> Collected {
         }
     }
     let mut intake = walk.intake;
-    let Joined { bundles, runs, observed, stated } = join::join(&mut intake);
+    let Joined { bundles, runs, observed, stated, beside } = join::join(&mut intake);
     let mut evidence = Evidence { stated, ..Evidence::default() };
     for path in bundles {
         match evidence_of(&path) {
@@ -72,6 +72,8 @@ pub fn collect(inputs: Vec<Input<'_>>, limits: &Limits) -> Collected {
     }
     evidence.runs.extend(runs.into_iter().map(|run| run.recording.into_evidence(run.label)));
     evidence.runs.extend(observed);
+    beside.into_iter().for_each(|(path, piece)| join::put(&mut evidence, &path, piece));
+    join::join_traces(&mut evidence);
     let not_understood = intake.take_not_understood();
     Collected { evidence, read: intake.read, unread: intake.unread, not_understood }
 }

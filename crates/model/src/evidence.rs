@@ -1,13 +1,17 @@
 //! Evidence: everything known of one side, typed.
 
 use crate::{
+    engine_log::EngineLog,
     event::Streams,
     fingerprint::Fingerprint,
+    gpu::{GpuSnapshot, GpuTopology},
+    hang::{FlightRecord, NcclOperation, StackDump},
     measurement::Missing,
     request::{Request, Requests},
     run::RunInfo,
     signal::{Part, Series, Signal},
     span::StageSpan,
+    trace_span::TraceSpan,
     unit::Seconds,
 };
 use serde::{Deserialize, Serialize};
@@ -46,6 +50,15 @@ impl RunEvidence {
     }
 }
 
+/// A piece of evidence with where it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sourced<T> {
+    /// How reports name its source: the path it came from.
+    pub label: String,
+    /// The piece.
+    pub item: T,
+}
+
 /// A kind of evidence that a check can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -58,6 +71,16 @@ pub enum Kind {
     EngineMetrics,
     /// Per-request stage spans.
     Spans,
+    /// The engine's log.
+    EngineLog,
+    /// Stacks of the engine's processes.
+    Stacks,
+    /// Collectives that each rank entered.
+    FlightRecords,
+    /// State of the GPUs.
+    GpuState,
+    /// Memory of the engine's processes over time.
+    ProcessMemory,
 }
 
 impl Kind {
@@ -68,6 +91,11 @@ impl Kind {
             Self::Events => "events of streams",
             Self::EngineMetrics => "the engine's /metrics over the window",
             Self::Spans => "stage spans of the requests",
+            Self::EngineLog => "the engine's log",
+            Self::Stacks => "stacks of all ranks",
+            Self::FlightRecords => "flight records of all ranks",
+            Self::GpuState => "the state of the GPUs",
+            Self::ProcessMemory => "memory of the engine's processes over time",
         }
     }
 
@@ -79,6 +107,11 @@ impl Kind {
                 "firstcheck run --url URL (it scrapes URL/metrics before, during and after the window)"
             }
             Self::Spans => "start the engine with its OpenTelemetry exporter on",
+            Self::EngineLog => "give the server's log from its start on (kubectl logs POD > server.log)",
+            Self::Stacks => "py-spy dump --pid PID > pyspy_rank0.txt, for each rank",
+            Self::FlightRecords => "set TORCH_NCCL_TRACE_BUFFER_SIZE=2000 and TORCH_NCCL_DUMP_ON_TIMEOUT=1",
+            Self::GpuState => "nvidia-smi -q -x > gpus.xml",
+            Self::ProcessMemory => "append /proc/PID/smaps_rollup of each process to a file, with the time before it",
         }
     }
 }
@@ -90,6 +123,22 @@ pub struct Evidence {
     pub runs: Vec<RunEvidence>,
     /// What it states of itself beside its runs.
     pub stated: Fingerprint,
+    /// Logs of engines.
+    pub logs: Vec<EngineLog>,
+    /// Stacks of processes.
+    pub stacks: Vec<Sourced<StackDump>>,
+    /// Collectives that ranks entered.
+    pub flights: Vec<Sourced<FlightRecord>>,
+    /// Operations that NCCL logged.
+    pub nccl: Vec<Sourced<Vec<NcclOperation>>>,
+    /// State of GPUs.
+    pub gpus: Vec<Sourced<GpuSnapshot>>,
+    /// How devices are connected.
+    pub topologies: Vec<Sourced<GpuTopology>>,
+    /// Memory of processes over time.
+    pub memory: Vec<Sourced<Vec<Series>>>,
+    /// Spans of traces; those of a run's requests are in the run as well, as stages on its clock.
+    pub traces: Vec<TraceSpan>,
 }
 
 impl Evidence {
@@ -100,12 +149,18 @@ impl Evidence {
 
     /// Why evidence of that kind is missing, if it is.
     pub fn lacks(&self, kind: Kind) -> Option<Missing> {
-        let there = self.runs.iter().any(|run| match kind {
-            Kind::Requests => !run.requests.is_empty(),
-            Kind::Events => run.streams.is_some(),
-            Kind::EngineMetrics => run.signals.iter().any(|s| s.signal.is_some()),
-            Kind::Spans => !run.spans.is_empty(),
-        });
+        let any = |has: fn(&RunEvidence) -> bool| self.runs.iter().any(has);
+        let there = match kind {
+            Kind::Requests => any(|run| !run.requests.is_empty()),
+            Kind::Events => any(|run| run.streams.is_some()),
+            Kind::EngineMetrics => any(|run| run.signals.iter().any(|s| s.signal.is_some())),
+            Kind::Spans => any(|run| !run.spans.is_empty()),
+            Kind::EngineLog => !self.logs.is_empty(),
+            Kind::Stacks => !self.stacks.is_empty(),
+            Kind::FlightRecords => !self.flights.is_empty(),
+            Kind::GpuState => !self.gpus.is_empty(),
+            Kind::ProcessMemory => !self.memory.is_empty(),
+        };
         (!there).then(|| Missing::not_given(kind.name(), kind.obtain()))
     }
 }

@@ -39,13 +39,14 @@ pub(crate) enum Piece {
     History(Box<prometheus::History>),
     /// Settings that the deployment states.
     Stated(Fingerprint),
+    /// Evidence that is no run.
+    Beside(Box<join::Beside>),
 }
 
 /// What is well-formed and says nothing to us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum What {
     /// A line of a log.
-    #[allow(dead_code, reason = "what readers of logs count")]
     Line,
     /// A series of a metrics page.
     Series,

@@ -4,6 +4,7 @@
 //! file's name ([`rank_of_name`]).
 
 mod flight_recorder;
+pub(crate) mod format;
 mod gdb;
 mod nccl_log;
 pub mod pickle;

@@ -31,19 +31,26 @@ pub struct NcclLog {
 pub fn read_nccl_log(text: &str) -> NcclLog {
     let mut log = NcclLog::default();
     for (number, line) in (1u64..).zip(text.lines()) {
-        let Some((before, kind, message)) = split(line) else {
+        if !log.take(number, line) {
             log.foreign += 1;
-            continue;
-        };
-        if kind == "WARN" {
-            log.warnings.push((number, message.trim().to_owned()));
-        } else if let Some(operation) = operation(before, message, number) {
-            log.operations.push(operation);
-        } else {
-            log.other += 1;
         }
     }
     log
+}
+
+impl NcclLog {
+    /// Takes a line; whether it was one of NCCL's.
+    pub fn take(&mut self, number: u64, line: &str) -> bool {
+        let Some((before, kind, message)) = split(line) else { return false };
+        if kind == "WARN" {
+            self.warnings.push((number, message.trim().to_owned()));
+        } else if let Some(operation) = operation(before, message, number) {
+            self.operations.push(operation);
+        } else {
+            self.other += 1;
+        }
+        true
+    }
 }
 
 /// What stands before `NCCL`, the level, and the message.

@@ -1,5 +1,6 @@
 //! What the machine under an engine says: GPU state and topology, memory of processes, pauses of Python's collector.
 
+pub(crate) mod format;
 mod gc_log;
 mod nvidia_smi;
 mod smaps;

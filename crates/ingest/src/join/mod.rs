@@ -1,6 +1,7 @@
 //! Pieces to evidence: what lies in one folder belongs together. Metrics pages and answers of endpoints are given to the
 //! runs beside them; without a run they are what a deployment said of itself while others used it.
 
+mod beside;
 mod observed;
 mod pages;
 
@@ -10,6 +11,7 @@ use crate::{
     prometheus::{History, Page},
     results::{self, AiperfRecords},
 };
+pub(crate) use beside::{Beside, join_traces, put};
 use firstcheck_model::{evidence::RunEvidence, fingerprint::Fingerprint, recording::Recording, run::RunInfo};
 use pages::Pages;
 use std::{
@@ -45,6 +47,8 @@ pub(crate) struct Joined {
     pub(crate) observed: Vec<RunEvidence>,
     /// What was stated of a deployment of which nothing else is known.
     pub(crate) stated: Fingerprint,
+    /// Evidence that is no run, with the path it came from.
+    pub(crate) beside: Vec<(PathBuf, Beside)>,
 }
 
 /// The pieces of one folder.
@@ -59,6 +63,7 @@ struct Heap {
     pages: Vec<(String, Page)>,
     histories: Vec<(PathBuf, History)>,
     stated: Fingerprint,
+    beside: Vec<(PathBuf, Beside)>,
 }
 
 /// Joins everything that an intake was given.
@@ -93,10 +98,12 @@ impl Heap {
             Piece::Page(page) => self.pages.push((name_of(&path), *page)),
             Piece::History(history) => self.histories.push((path, *history)),
             Piece::Stated(stated) => self.stated.0.extend(stated.0),
+            Piece::Beside(beside) => self.beside.push((path, *beside)),
         }
     }
 
     fn join(mut self, intake: &mut Intake, folder: &Path, joined: &mut Joined) {
+        joined.beside.append(&mut self.beside);
         // The whole repeats its stages.
         let perf = if self.stages.is_empty() { &mut self.wholes } else { &mut self.stages };
         self.runs.append(perf);

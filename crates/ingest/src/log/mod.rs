@@ -7,6 +7,7 @@
 mod choice;
 mod event;
 mod failure;
+pub(crate) mod format;
 mod interval;
 pub mod prefix;
 mod reader;

@@ -141,6 +141,12 @@ impl LogReader {
     /// logger did not write (of the framework, of the program's output) counts as understood where it is part of a
     /// traceback only.
     pub fn line(&mut self, number: u64, line: &str) -> bool {
+        self.line_or(number, line, &mut |_, _| {})
+    }
+
+    /// As [`Self::line`]; `unknown` is called for a line of the engine's logger that nothing was understood of, with the
+    /// file that wrote it and its message.
+    pub fn line_or(&mut self, number: u64, line: &str, unknown: &mut dyn FnMut(Option<&str>, &str)) -> bool {
         self.log.lines += 1;
         let Unwrapped { text, at_unix_ns, partial, .. } = unwrap(line);
         if partial && self.partial.len() + text.len() <= PARTIAL {
@@ -158,7 +164,11 @@ impl LogReader {
         let text = text.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or(text);
         let entry = prefix::split(text);
         let moment = self.clock.moment(at_unix_ns, entry.seconds);
-        self.entry(&entry, At { line: number, moment, process: entry.process, site: entry.site })
+        let understood = self.entry(&entry, At { line: number, moment, process: entry.process, site: entry.site });
+        if !understood && entry.level.is_some() {
+            unknown(entry.site, entry.message);
+        }
+        understood
     }
 
     fn entry(&mut self, entry: &Entry<'_>, at: At<'_>) -> bool {

@@ -1,5 +1,6 @@
 //! OpenTelemetry's traces: OTLP as JSON (one document, or one a line) and as protobuf, and their spans joined to requests.
 
+pub(crate) mod format;
 mod join;
 mod json;
 mod protobuf;

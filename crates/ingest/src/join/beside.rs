@@ -1,0 +1,74 @@
+//! Evidence beside runs: logs, stacks, devices, spans.
+
+use crate::{frame::Piece, hang::NcclLog, otlp::join_spans};
+use firstcheck_model::{
+    engine_log::EngineLog,
+    evidence::{Evidence, Sourced},
+    gpu::{GpuSnapshot, GpuTopology},
+    hang::{FlightRecord, StackDump},
+    signal::Series,
+    trace_span::TraceSpan,
+};
+use std::path::Path;
+
+/// A piece of evidence that is no run.
+#[derive(Debug)]
+pub(crate) enum Beside {
+    /// An engine's log.
+    Log(EngineLog),
+    /// Stacks of a process.
+    Stacks(StackDump),
+    /// Collectives of a rank.
+    Flight(FlightRecord),
+    /// NCCL's log.
+    Nccl(NcclLog),
+    /// State of GPUs.
+    Gpus(GpuSnapshot),
+    /// How devices are connected.
+    Topology(GpuTopology),
+    /// Memory of processes over time.
+    Memory(Vec<Series>),
+    /// Spans.
+    Spans(Vec<TraceSpan>),
+}
+
+impl From<Beside> for Piece {
+    fn from(beside: Beside) -> Self {
+        Self::Beside(Box::new(beside))
+    }
+}
+
+/// Puts a piece into the evidence, under the path it came from.
+pub(crate) fn put(evidence: &mut Evidence, path: &Path, beside: Beside) {
+    let label = path.display().to_string();
+    match beside {
+        Beside::Log(log) => evidence.logs.push(log),
+        Beside::Stacks(item) => evidence.stacks.push(Sourced { label, item }),
+        Beside::Flight(item) => evidence.flights.push(Sourced { label, item }),
+        Beside::Nccl(log) => evidence.nccl.push(Sourced { label, item: log.operations }),
+        Beside::Gpus(item) => evidence.gpus.push(Sourced { label, item }),
+        Beside::Topology(item) => evidence.topologies.push(Sourced { label, item }),
+        Beside::Memory(item) => evidence.memory.push(Sourced { label, item }),
+        Beside::Spans(spans) => evidence.traces.extend(spans),
+    }
+}
+
+/// Gives each run the stages that spans tell of its requests, on its own clock.
+pub(crate) fn join_traces(evidence: &mut Evidence) {
+    if evidence.traces.is_empty() {
+        return;
+    }
+    for run in evidence.runs.iter_mut().filter(|run| run.spans.is_empty()) {
+        let joined = join_spans(&evidence.traces, &run.requests, run.info.clock);
+        for offset in joined.offsets.iter().filter(|offset| offset.seconds.0 != 0.0 || !offset.consistent) {
+            let whose = offset.instance.as_deref().unwrap_or("the server");
+            let (by, about) = (offset.seconds.0 * 1e3, offset.uncertainty.0 * 1e3);
+            let moved = if offset.consistent { "" } else { "; no one offset fits all requests, the clock moved" };
+            let requests = offset.requests;
+            run.info.warnings.push(format!(
+                "spans of {whose} were moved by {by:.3} ms (± {about:.3} ms, from {requests} requests){moved}"
+            ));
+        }
+        run.spans = joined.stages;
+    }
+}
