@@ -8,6 +8,7 @@ mod error;
 mod frontend;
 mod graphs;
 mod host;
+mod machine;
 mod memory;
 mod offload;
 mod parallel;
@@ -22,6 +23,7 @@ pub use error::ConfigError;
 pub use frontend::Frontend;
 pub use graphs::{GraphMode, Graphs};
 pub use host::{Host, Pause, PauseClock};
+pub use machine::{Machine, Throttle};
 pub use memory::{HostMemory, Leak, LeakKind, Leaker, Memory};
 pub use offload::Offload;
 pub use parallel::{AllReduce, DataParallel, Experts, LateRank, Parallel, SlowRank};
@@ -148,6 +150,8 @@ pub struct EngineConfig {
     pub defects: Defects,
     /// Memory of the GPUs at the start, and of the host.
     pub memory: Memory,
+    /// The machine as its own tools see it.
+    pub machine: Machine,
 }
 
 impl Default for EngineConfig {
@@ -195,6 +199,7 @@ impl Default for EngineConfig {
             frontend: Frontend::default(),
             defects: Defects::default(),
             memory: Memory::default(),
+            machine: Machine::default(),
         }
     }
 }
@@ -261,6 +266,7 @@ impl EngineConfig {
         self.graphs.validate()?;
         self.host.validate()?;
         self.memory.validate()?;
+        self.machine.validate()?;
         self.parallel.validate()?;
         self.speculation.as_ref().map_or(Ok(()), Speculation::validate)?;
         self.structured.validate()?;

@@ -5,6 +5,7 @@ pub mod calendar;
 pub mod features;
 pub mod histogram;
 pub mod log;
+pub mod machine;
 pub mod metrics;
 pub(crate) mod sglang;
 pub mod stats;
