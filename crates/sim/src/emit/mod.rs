@@ -8,6 +8,7 @@ pub mod log;
 pub mod machine;
 pub mod metrics;
 pub(crate) mod sglang;
+pub mod spans;
 pub mod stats;
 pub mod version;
 

@@ -1,6 +1,5 @@
 //! What is written beside the recording: the files that an engine and the machine under it leave.
 
-use super::Truth;
 use crate::{
     deployment::{Deployment, fleet::Fleet},
     emit::{
@@ -18,6 +17,22 @@ pub struct Artefacts {
     pub logs: bool,
     /// Whether the servers log at DEBUG.
     pub verbose: bool,
+    /// Pages `dcgm` and `cadvisor` among the series, and `smaps_rollup-<replica>.txt`: GPUs, container and processes,
+    /// sampled with the metrics.
+    pub machine: bool,
+    /// `traces.jsonl`: a span a request, as the server exports it. Grows with the number of requests; requests then
+    /// carry their trace ids, and the run its start on the wall clock.
+    pub spans: bool,
+}
+
+impl Artefacts {
+    /// All of them.
+    pub const ALL: Self = Self { logs: true, verbose: false, machine: true, spans: true };
+
+    /// Whether something in them is dated by the wall clock.
+    pub(super) fn dated(self) -> bool {
+        self.logs || self.machine || self.spans
+    }
 }
 
 /// Watches a run and writes what it leaves.
@@ -67,7 +82,7 @@ impl Witness {
     }
 
     /// The files.
-    pub(super) fn into_attachments(self, _truth: &Truth, deployment: &Deployment) -> Vec<Attachment> {
+    pub(super) fn into_attachments(self, deployment: &Deployment) -> Vec<Attachment> {
         let named = |(place, logged): (usize, Logged)| {
             Attachment::text(format!("server-{}.log", deployment.name_of(place)), logged.log.into_text())
         };

@@ -3,9 +3,11 @@
 mod artefacts;
 mod caller;
 mod drive;
+mod machine;
 mod plan;
 mod record;
 mod scrape;
+mod tracing;
 mod truth;
 
 pub use crate::emit::attachment::Attachment;

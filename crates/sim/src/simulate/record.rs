@@ -1,7 +1,7 @@
 //! A finished run as a recording.
 
-use super::{SimulateOptions, Simulated, drive::Finished, truth::RequestTruth};
-use crate::{config::EngineConfig, deployment::Scenario};
+use super::{SimulateOptions, Simulated, drive::Finished, tracing, truth::RequestTruth};
+use crate::{config::EngineConfig, deployment::Scenario, emit::calendar::WallClock};
 use firstcheck_model::{
     fingerprint::{Fingerprint, field},
     moment::Moment,
@@ -15,7 +15,7 @@ use firstcheck_workload::{hash::trace_hash, trace::Trace};
 const TOOL: &str = concat!("firstcheck ", env!("CARGO_PKG_VERSION"));
 
 pub(super) fn assemble(finished: Finished, scenario: &Scenario, trace: &Trace, options: &SimulateOptions) -> Simulated {
-    let Finished { requests, events, scraper, truth, witness } = finished;
+    let Finished { mut requests, events, scraper, truth, witness } = finished;
     let workload = WorkloadInfo {
         description: trace.description.clone(),
         arrivals: trace.arrivals.clone(),
@@ -26,7 +26,9 @@ pub(super) fn assemble(finished: Finished, scenario: &Scenario, trace: &Trace, o
         warm_up: Some(options.warm_up),
         cache: CacheState::Cold,
     };
-    let clock = Clock { started_unix_ns: None, kind: ClockKind::Virtual };
+    // Virtual time has no date unless something beside the recording is dated.
+    let started_unix_ns = options.artefacts.dated().then(|| WallClock::default().unix_ns(0));
+    let clock = Clock { started_unix_ns, kind: ClockKind::Virtual };
     let mut info = RunInfo::new(options.run.clone(), TOOL, Origin::Simulated, clock, workload);
     info.window = Some(scraper.window(truth.end_ns));
     info.seed = Some(options.seed);
@@ -43,8 +45,14 @@ pub(super) fn assemble(finished: Finished, scenario: &Scenario, trace: &Trace, o
     let name = |replica: u32| (deployment.replicas.len() > 1).then(|| deployment.name_of(replica as usize));
     let spans = truth.requests.iter().enumerate().flat_map(|(row, request)| spans(row as u32, request.as_ref(), name));
     let spans = spans.collect();
-    let recording = Recording { info, requests, events, signals: scraper.into_series(), spans };
-    let attachments = witness.into_attachments(&truth, deployment);
+    let mut attachments = witness.into_attachments(deployment);
+    if options.artefacts.spans {
+        tracing::mark(&mut requests, options.seed);
+        attachments.push(tracing::traces(&truth, &requests, deployment, options.seed));
+    }
+    let (signals, files) = scraper.finish();
+    attachments.extend(files);
+    let recording = Recording { info, requests, events, signals, spans };
     Simulated { recording, attachments, truth }
 }
 

@@ -1,9 +1,12 @@
 //! Samples of the metrics pages over a run.
 
-use super::{SimulateOptions, nanoseconds};
+use super::{SimulateOptions, machine::MachineWatch, nanoseconds};
 use crate::{
     deployment::{ScrapeMode, fleet::Fleet},
-    emit::metrics::{Family, Process, engine_labels, families, suffix},
+    emit::{
+        attachment::Attachment,
+        metrics::{Family, Process, engine_labels, families, suffix},
+    },
 };
 use firstcheck_model::{
     moment::{Moment, Window},
@@ -25,6 +28,8 @@ pub(super) struct Scraper {
     last_ns: Option<i64>,
     /// Readings taken so far.
     readings: usize,
+    /// The machine, where its account is asked for.
+    machine: Option<MachineWatch>,
 }
 
 impl Scraper {
@@ -40,6 +45,7 @@ impl Scraper {
             window_end_due: end_ns.is_some(),
             last_ns: None,
             readings: 0,
+            machine: options.artefacts.machine.then(|| MachineWatch::new(fleet)),
         };
         scraper.sample(fleet, 0);
         scraper
@@ -78,8 +84,10 @@ impl Scraper {
         Window { start: Moment::at(self.start_ns), end: Moment::at(end_ns) }
     }
 
-    pub(super) fn into_series(self) -> Vec<Series> {
-        self.pages.into_iter().flat_map(|page| page.series).collect()
+    /// All series, and the files that the machine leaves.
+    pub(super) fn finish(self) -> (Vec<Series>, Vec<Attachment>) {
+        let (machine, files) = self.machine.map(MachineWatch::finish).unwrap_or_default();
+        (self.pages.into_iter().flat_map(Page::into_series).chain(machine).collect(), files)
     }
 
     fn sample(&mut self, fleet: &Fleet, at_ns: i64) {
@@ -87,6 +95,9 @@ impl Scraper {
             return;
         }
         self.last_ns = Some(at_ns);
+        if let Some(machine) = &mut self.machine {
+            machine.sample(fleet, at_ns);
+        }
         let deployment = fleet.deployment();
         let replicas = fleet.members().len();
         match deployment.scrape {
@@ -109,16 +120,16 @@ impl Scraper {
         let families = families(member.engine(), &process);
         while self.pages.len() <= place {
             let name = fleet.deployment().page_of(self.pages.len());
-            self.pages.push(Page { name, series: Vec::new(), layouts: Vec::new() });
+            self.pages.push(Page::new(name));
         }
-        let key = LayoutKey { replica, restarts: member.restarts(), samples: samples(&families).count() };
+        let key = LayoutKey::new(replica, member.restarts(), &families);
         self.pages[place].add(key, &families, &config.model_name, at_ns);
     }
 }
 
 /// A metrics page over a run.
 #[derive(Debug)]
-struct Page {
+pub(super) struct Page {
     name: String,
     series: Vec<Series>,
     /// Where the samples of a page of that layout go.
@@ -127,14 +138,28 @@ struct Page {
 
 /// Readings that agree in it have the same samples in the same order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct LayoutKey {
+pub(super) struct LayoutKey {
     replica: usize,
     restarts: u32,
     samples: usize,
 }
 
+impl LayoutKey {
+    pub(super) fn new(replica: usize, restarts: u32, families: &[Family<'_>]) -> Self {
+        Self { replica, restarts, samples: samples(families).count() }
+    }
+}
+
 impl Page {
-    fn add(&mut self, key: LayoutKey, families: &[Family<'_>], model: &str, at_ns: i64) {
+    pub(super) fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), series: Vec::new(), layouts: Vec::new() }
+    }
+
+    pub(super) fn into_series(self) -> impl Iterator<Item = Series> {
+        self.series.into_iter()
+    }
+
+    pub(super) fn add(&mut self, key: LayoutKey, families: &[Family<'_>], model: &str, at_ns: i64) {
         let layout = match self.layouts.iter().position(|(known, _)| *known == key) {
             Some(place) => place,
             None => {
