@@ -40,6 +40,7 @@ pub mod language;
 pub mod memory;
 pub mod radix_cache;
 pub mod request;
+pub mod rollout;
 pub mod router;
 mod scheduler;
 #[cfg(feature = "serve")]

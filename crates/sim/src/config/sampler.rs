@@ -151,14 +151,31 @@ pub struct Numerics {
     pub first_prompt: f64,
 }
 
-/// The weights that are loaded.
+/// The weights that are loaded, and a trainer that makes new ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Weights {
-    /// Updates loaded since the start.
+    /// Updates made before the start.
     pub version: u64,
     /// Standard deviation of a logit's change in an update, nats.
     pub update_sd: f64,
+    /// Time between two updates, seconds; 0: there are none.
+    pub update_seconds: f64,
+    /// The last update that reaches the engine; `None`: all do.
+    pub last_loaded: Option<u64>,
+}
+
+impl Weights {
+    /// Updates made by a moment, nanoseconds.
+    pub fn made_at(&self, now_ns: i64) -> u64 {
+        let made = if self.update_seconds > 0.0 { (now_ns as f64 / 1e9 / self.update_seconds) as u64 } else { 0 };
+        self.version.saturating_add(made)
+    }
+
+    /// The update that the engine runs on at a moment, nanoseconds.
+    pub fn loaded_at(&self, now_ns: i64) -> u64 {
+        self.made_at(now_ns).min(self.last_loaded.unwrap_or(u64::MAX))
+    }
 }
 
 /// What a verification of drafts leaves behind.
@@ -218,6 +235,7 @@ impl Sampler {
         for (name, value) in spreads {
             within(name, value, 0.0, 100.0, "0 to 100")?;
         }
+        within("sampler.weights.update_seconds", self.weights.update_seconds, 0.0, 1e9, "0 to 1e9 s")?;
         share("sampler.drop_top_share", self.drop_top_share)?;
         share("sampler.verification.share", self.verification.share)?;
         let form = &self.prompt;

@@ -7,6 +7,7 @@ pub mod histogram;
 pub mod log;
 pub mod machine;
 pub mod metrics;
+pub mod outputs;
 pub(crate) mod sglang;
 pub mod spans;
 pub mod stats;

@@ -334,18 +334,19 @@ impl Engine {
     }
 
     /// What the sampler can see of the step in hand.
-    fn step_in_hand(&self) -> Step {
+    fn step_in_hand(&self, now_ns: i64) -> Step {
         match self.speaking {
             0 => Step::default(),
             _ => {
                 let rows = self.core.batch().iter().map(|row| self.slots.slot_of(row.id));
-                Step::over(self.stats.steps, rows.map(|slot| self.slots[slot?].speech.as_deref()))
+                let step = Step::over(self.stats.steps, rows.map(|slot| self.slots[slot?].speech.as_deref()));
+                Step { now_ns, ..step }
             }
         }
     }
 
     fn hand_out(&mut self, now_ns: i64) {
-        let step = self.step_in_hand();
+        let step = self.step_in_hand(now_ns);
         let (mut reported, mut generated, mut left) = (0, 0, false);
         for place in 0..self.core.batch().len() {
             let row = self.core.batch()[place];

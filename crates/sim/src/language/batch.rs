@@ -7,6 +7,8 @@ use super::speech::Speech;
 pub struct Step {
     /// Steps of the engine before this one.
     pub number: u64,
+    /// When it ends, nanoseconds.
+    pub now_ns: i64,
     /// Requests in the batch.
     pub rows: u32,
     /// Seed of the first row, if it has one.

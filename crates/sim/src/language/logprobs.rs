@@ -33,12 +33,12 @@ impl Language {
     /// `before` are the tokens in front of it; `temperature` divides the logits (0 counts as 1); `ends`: whether the
     /// model may end there (false for a text whose length was forced); `top`: how many of the likeliest to add.
     pub fn score(&self, before: &[u32], text: &[u32], temperature: f64, ends: bool, top: u32) -> Vec<Scored> {
-        let mut context = self.read(before);
+        let (mut context, version) = (self.read(before), self.sampler.weights.loaded_at(0));
         let mut logits = Logits::default();
         let mut scored = Vec::with_capacity(text.len());
         for (place, token) in text.iter().enumerate() {
             self.write_logits(context, ends && self.is_complete(context), &mut logits);
-            self.standing_disturbances((before.len() + place) as u32).apply(context, &mut logits);
+            self.standing_disturbances((before.len() + place) as u32, version).apply(context, &mut logits);
             if temperature >= GREEDY_BELOW {
                 logits.blocks.iter_mut().for_each(|block| block.logit /= temperature);
             }

@@ -12,6 +12,7 @@
 //! **What is simplified.** Twenty candidates and a flat tail stand for the distribution. A request that must not end
 //! meets a model that does not want to.
 
+pub mod asking;
 pub mod batch;
 pub mod draw;
 pub mod logits;
@@ -138,7 +139,7 @@ fn is_plain(sampler: &Sampler, vocabulary: u32) -> bool {
     let Sampler { numerics, weights, defaults, verification, stop_token_ids, .. } = sampler;
     let exact = Numerics { build: numerics.build, switch_rows: numerics.switch_rows, ..Numerics::default() };
     *numerics == exact
-        && (weights.version == 0 || weights.update_sd == 0.0)
+        && (weights.update_sd == 0.0 || weights.version == 0 && weights.update_seconds == 0.0)
         && defaults.repetition_penalty.is_none_or(|penalty| penalty == 1.0)
         && verification.flaw == Flaw::Nothing
         && stop_token_ids.contains(&END_OF_TURN)

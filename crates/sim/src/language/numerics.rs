@@ -5,34 +5,30 @@ use crate::kv_cache::hash::mix;
 
 /// Kernels among which the number of rows chooses.
 const KERNELS: u64 = 4;
-/// Most disturbances at once.
-const MOST: usize = 10;
+/// Updates of the weights that still show: older ones are part of the model.
+const UPDATES: u64 = 64;
 
 /// A spread of logits, and what it is a function of.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Disturbance {
     sd: f64,
     key: u64,
 }
 
 /// All that disturb a token's logits.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Disturbances {
-    all: [Disturbance; MOST],
-    len: usize,
-}
+#[derive(Debug, Clone, Default)]
+pub(super) struct Disturbances(Vec<Disturbance>);
 
 impl Disturbances {
     fn add(&mut self, name: u64, sd: f64, key: u64) {
-        if let Some(place) = self.all.get_mut(self.len).filter(|_| sd > 0.0) {
-            *place = Disturbance { sd, key: mix(key ^ name.wrapping_mul(SPREAD)) };
-            self.len += 1;
+        if sd > 0.0 {
+            self.0.push(Disturbance { sd, key: mix(key ^ name.wrapping_mul(SPREAD)) });
         }
     }
 
     pub(super) fn apply(&self, context: Context, logits: &mut Logits) {
         let here = context.bits();
-        for Disturbance { sd, key } in &self.all[..self.len] {
+        for Disturbance { sd, key } in &self.0 {
             let key = mix(key ^ here);
             for block in &mut logits.blocks {
                 let token = u64::from(block.token.unwrap_or(u32::MAX));
@@ -43,21 +39,23 @@ impl Disturbances {
 }
 
 impl Language {
-    /// What disturbs a text wherever it is computed by this engine: alone, in a batch, or scored.
-    pub(super) fn standing_disturbances(&self, position: u32) -> Disturbances {
+    /// What disturbs a text wherever it is computed by this engine on the weights of update `version`: alone, in a
+    /// batch, or scored.
+    pub(super) fn standing_disturbances(&self, position: u32, version: u64) -> Disturbances {
         let (numerics, weights) = (&self.sampler.numerics, &self.sampler.weights);
         let mut all = Disturbances::default();
         all.add(1, numerics.build_sd, numerics.build);
         all.add(2, numerics.position * f64::from(position) / 1000.0, 0);
-        // Updates add up as a random walk does.
-        all.add(3, weights.update_sd * (weights.version as f64).sqrt(), weights.version);
+        for update in version.saturating_sub(UPDATES)..version {
+            all.add(3, weights.update_sd, update);
+        }
         all
     }
 
     /// What disturbs the next token of `speech` in a batch.
     pub(super) fn disturbances(&self, speech: &Speech, view: &BatchView<'_>, first_prompt: u64) -> Disturbances {
         let (numerics, step) = (&self.sampler.numerics, view.step);
-        let mut all = self.standing_disturbances(speech.sequence_len());
+        let mut all = self.standing_disturbances(speech.sequence_len(), self.sampler.weights.loaded_at(step.now_ns));
         if step.rows > 1 {
             let kernel = mix(u64::from(step.rows)) % KERNELS;
             all.add(4, if kernel == 0 { 0.0 } else { numerics.batch_shape }, kernel);

@@ -10,8 +10,10 @@ use crate::{
         Call, Client, Row,
         fleet::{Fleet, Happening, Ticket},
     },
-    engine::{Finished, StepResult},
+    emit::outputs::Answer,
+    engine::{Finished, Spoken, StepResult},
     kv_cache::hash::mix,
+    language::asking::Asking,
     request::{Features, FinishReason},
 };
 use firstcheck_model::{
@@ -42,6 +44,9 @@ pub(super) struct Caller<'a> {
     seed: u64,
     keep_events: bool,
     pub(super) events: Vec<Event>,
+    /// How it samples where outputs are compared.
+    asking: Option<Asking>,
+    pub(super) answers: Vec<Answer>,
     pub(super) truth: Truth,
 }
 
@@ -69,6 +74,8 @@ impl<'a> Caller<'a> {
             seed: options.seed,
             keep_events: options.events,
             events: Vec::with_capacity(expected),
+            asking: options.asking.clone(),
+            answers: Vec::new(),
             truth: Truth { requests: vec![None; rows], ..Truth::default() },
             trace,
             others,
@@ -125,7 +132,8 @@ impl<'a> Caller<'a> {
 
     fn dispatch(&mut self, fleet: &mut Fleet, row: u32, now_ns: i64) {
         let item = self.as_sent(fleet, row, now_ns);
-        let call = call(u64::from(row), &item, self.trace.salt.as_deref());
+        let mut call = call(u64::from(row), &item, self.trace.salt.as_deref());
+        call.sampling = self.asking.as_ref().map(|asking| Box::new(asking.of_row(row)));
         let client = self.client;
         let request = &mut self.requests[row as usize];
         if !request.sent.reached() {
@@ -253,6 +261,18 @@ impl<'a> Caller<'a> {
         }
         for ended in result.finished {
             self.complete(now_ns, replica, ended);
+        }
+        if self.asking.is_some() {
+            result.spoken.iter().for_each(|spoken| self.keep(now_ns, spoken));
+        }
+    }
+
+    /// Keeps an answer to one of its own rows.
+    fn keep(&mut self, end_ns: i64, spoken: &Spoken) {
+        let row = spoken.tag as usize;
+        if let Some(request) = self.requests.get(row) {
+            let cached_tokens = request.cached_tokens.unwrap_or(0);
+            self.answers.push(Answer { request: row as u32, end_ns, cached_tokens, spoken: spoken.clone() });
         }
     }
 

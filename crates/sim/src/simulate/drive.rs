@@ -7,7 +7,10 @@ use super::{
     scrape::Scraper,
     truth::{ReplicaTruth, Truth},
 };
-use crate::deployment::{Scenario, fleet::Fleet};
+use crate::{
+    deployment::{Scenario, fleet::Fleet},
+    emit::outputs::Answer,
+};
 use firstcheck_model::{event::Event, request::Requests};
 use firstcheck_workload::trace::Trace;
 
@@ -16,6 +19,7 @@ pub(super) struct Finished {
     pub(super) requests: Requests,
     pub(super) events: Vec<Event>,
     pub(super) scraper: Scraper,
+    pub(super) answers: Vec<Answer>,
     pub(super) truth: Truth,
     pub(super) witness: Witness,
 }
@@ -61,7 +65,8 @@ impl<'a> Drive<'a> {
         let mut truth = self.caller.truth;
         tell(&self.fleet, now_ns, &mut truth);
         let (requests, events) = (Requests(self.caller.requests), self.caller.events);
-        Finished { requests, events, scraper: self.scraper, truth, witness: self.witness }
+        let answers = self.caller.answers;
+        Finished { requests, events, scraper: self.scraper, answers, truth, witness: self.witness }
     }
 
     /// When something happens next.

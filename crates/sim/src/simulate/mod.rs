@@ -17,6 +17,8 @@ pub use truth::{FaultTruth, ReplicaTruth, RequestTruth, Truth};
 use crate::{
     config::EngineConfig,
     deployment::{DeploymentError, Scenario},
+    emit::outputs::Trainer,
+    language::asking::Asking,
 };
 use firstcheck_model::{moment::Moment, recording::Recording, run::RunId, slo::Slo, unit::Seconds};
 use firstcheck_workload::trace::Trace;
@@ -39,6 +41,11 @@ pub struct SimulateOptions {
     pub slo: Option<Slo>,
     /// What is written beside the recording.
     pub artefacts: Artefacts,
+    /// How the client samples where outputs are compared: then they are recorded, in an attachment. `None`: it asks for
+    /// the likeliest tokens and keeps none.
+    pub asking: Option<Asking>,
+    /// A trainer that computes log probabilities of what is recorded, in an attachment.
+    pub trainer: Option<Trainer>,
     /// Whether every event is recorded: without them a run of millions of requests fits into memory.
     pub events: bool,
 }
@@ -54,6 +61,8 @@ impl SimulateOptions {
             window_end: None,
             slo: None,
             artefacts: Artefacts::default(),
+            asking: None,
+            trainer: None,
             events: true,
         }
     }
@@ -64,7 +73,8 @@ impl SimulateOptions {
 pub struct Simulated {
     /// What a client and a scraper would have recorded.
     pub recording: Recording,
-    /// Files beside it, as [`SimulateOptions::artefacts`] asks for.
+    /// Files beside it, as [`SimulateOptions::artefacts`], [`SimulateOptions::asking`] and [`SimulateOptions::trainer`] ask
+    /// for.
     pub attachments: Vec<Attachment>,
     /// What the engine knows and a client cannot see.
     pub truth: Truth,

@@ -1,7 +1,15 @@
 //! A finished run as a recording.
 
 use super::{SimulateOptions, Simulated, drive::Finished, tracing, truth::RequestTruth};
-use crate::{config::EngineConfig, deployment::Scenario, emit::calendar::WallClock};
+use crate::{
+    config::EngineConfig,
+    deployment::Scenario,
+    emit::{
+        attachment::Attachment,
+        calendar::WallClock,
+        outputs::{self, Answer},
+    },
+};
 use firstcheck_model::{
     fingerprint::{Fingerprint, field},
     moment::Moment,
@@ -15,7 +23,7 @@ use firstcheck_workload::{hash::trace_hash, trace::Trace};
 const TOOL: &str = concat!("firstcheck ", env!("CARGO_PKG_VERSION"));
 
 pub(super) fn assemble(finished: Finished, scenario: &Scenario, trace: &Trace, options: &SimulateOptions) -> Simulated {
-    let Finished { mut requests, events, scraper, truth, witness } = finished;
+    let Finished { mut requests, events, scraper, answers, truth, witness } = finished;
     let workload = WorkloadInfo {
         description: trace.description.clone(),
         arrivals: trace.arrivals.clone(),
@@ -52,8 +60,22 @@ pub(super) fn assemble(finished: Finished, scenario: &Scenario, trace: &Trace, o
     }
     let (signals, files) = scraper.finish();
     attachments.extend(files);
+    attachments.extend(kept(&answers, scenario, options));
     let recording = Recording { info, requests, events, signals, spans };
     Simulated { recording, attachments, truth }
+}
+
+/// What the client keeps of answers. The settings of the first replica stand for all.
+fn kept(answers: &[Answer], scenario: &Scenario, options: &SimulateOptions) -> Vec<Attachment> {
+    let mut all = Vec::new();
+    let Some(replica) = scenario.deployment().replicas.first() else { return all };
+    if options.asking.is_some() {
+        all.push(outputs::outputs(answers, &replica.engine.sampler));
+    }
+    if let Some(trainer) = options.trainer {
+        all.push(outputs::trainer(answers, &replica.engine, trainer));
+    }
+    all
 }
 
 /// In virtual time the client is never late and takes no time.

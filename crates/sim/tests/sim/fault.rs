@@ -4,7 +4,7 @@ use crate::simulate::{config, trace};
 use firstcheck_model::request::Fate;
 use firstcheck_sim::{
     Deployment, SimulateOptions, Simulated,
-    fault::{Fault, FaultError, Severity, catalogue, scenario},
+    fault::{Fault, FaultError, FaultSpec, Severity, catalogue, scenario},
     simulate_scenario,
 };
 use std::collections::HashSet;
@@ -41,7 +41,10 @@ fn the_catalogue_is_well_formed() {
 fn every_fault_shows_itself_at_every_severity() {
     let deployment = Deployment::uniform(config(), 2);
     let healthy = play(&deployment, &[], 60, 30.0);
-    for spec in catalogue() {
+    // Faults of outputs show themselves where outputs are kept, in a test of their own.
+    let outputs = 30..=38;
+    let elsewhere = |spec: &&FaultSpec| !outputs.contains(&spec.symptom[1..].parse::<u32>().unwrap());
+    for spec in catalogue().filter(elsewhere) {
         for severity in Severity::ALL {
             let sick = play(&deployment, &[Fault::new(spec, severity)], 60, 30.0);
             assert_ne!(healthy.recording, sick.recording, "{spec:?} at {severity:?} changes nothing that is seen");

@@ -21,6 +21,7 @@ mod metrics;
 mod play;
 mod preemption;
 mod prefix;
+mod rollout;
 mod router;
 mod scheduling;
 #[cfg(feature = "serve")]

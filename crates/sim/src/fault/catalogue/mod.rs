@@ -10,8 +10,18 @@ mod stream;
 use super::FaultSpec;
 
 /// The families in the order of their symptoms.
-const FAMILIES: [&[FaultSpec]; 6] =
-    [first_token::FAULTS, stream::FAULTS, memory::FAULTS, speed::FAULTS, outputs::FAULTS, numbers::FAULTS];
+const FAMILIES: [&[FaultSpec]; 10] = [
+    first_token::FAULTS,
+    stream::FAULTS,
+    memory::FAULTS,
+    speed::FAULTS,
+    outputs::MIGRATION,
+    outputs::NUMERICS,
+    outputs::ROLLOUTS,
+    outputs::VERIFICATION,
+    outputs::DRAWS,
+    numbers::FAULTS,
+];
 
 /// All faults, family by family.
 pub fn catalogue() -> impl Iterator<Item = &'static FaultSpec> {

@@ -127,7 +127,7 @@ impl Render {
         }
         match output.finish {
             None => put(out, ["null"]),
-            Some(reason) => put(out, ["\"", finish_name(reason), "\""]),
+            Some(reason) => put(out, ["\"", reason.name(), "\""]),
         }
         if output.finish.is_some() || !chat {
             put(out, [r#","stop_reason":"#, &stop_reason(output)]);
@@ -218,10 +218,7 @@ impl Render {
             Endpoint::Chat => put(out, [r#""message":{"role":"assistant","content":"#, &text, "}"]),
             Endpoint::Completion => put(out, [r#""text":"#, &text]),
         }
-        put(
-            out,
-            [r#","logprobs":"#, &logprobs, r#","finish_reason":""#, finish_name(reason), r#"","stop_reason":"#, &stop],
-        );
+        put(out, [r#","logprobs":"#, &logprobs, r#","finish_reason":""#, reason.name(), r#"","stop_reason":"#, &stop]);
         let usage = self.usage(output.position + 1, output.cached_tokens);
         match self.heading.endpoint {
             Endpoint::Chat => {
@@ -277,14 +274,6 @@ fn stop_reason(output: &Output) -> String {
     match output.finish {
         Some(FinishReason::Stop) if output.token != special::END_OF_TURN => output.token.to_string(),
         _ => "null".into(),
-    }
-}
-
-fn finish_name(reason: FinishReason) -> &'static str {
-    match reason {
-        FinishReason::Stop => "stop",
-        FinishReason::Length => "length",
-        FinishReason::Error => "error",
     }
 }
 

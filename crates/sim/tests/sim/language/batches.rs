@@ -139,7 +139,10 @@ fn a_scale_calibrated_on_the_first_prompt_stays() {
 fn weights_and_builds_shift_every_token_and_positions_the_late_ones() {
     let mine = prompt(1, 12);
     let reference = alone(&healthy(), &mine, &greedy(), 1);
-    let stale = |version| with(Sampler { weights: Weights { version, update_sd: 0.05 }, ..Sampler::default() });
+    let stale = |version| {
+        let weights = Weights { version, update_sd: 0.05, ..Weights::default() };
+        with(Sampler { weights, ..Sampler::default() })
+    };
     assert_eq!(alone(&stale(0), &mine, &greedy(), 1).scored(), reference.scored());
     assert_ne!(alone(&stale(1), &mine, &greedy(), 1).scored(), alone(&stale(2), &mine, &greedy(), 1).scored());
     let build = |build| numerics(Numerics { build_sd: 0.05, build, ..Numerics::default() });

@@ -2,7 +2,9 @@
 
 mod batches;
 mod drafts;
+mod faults;
 mod greedy;
+mod outputs;
 mod sampler;
 
 use firstcheck_sim::{
