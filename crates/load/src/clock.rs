@@ -10,6 +10,7 @@ pub(crate) struct RunClock {
     origin_ns: i64,
 }
 
+#[inline]
 fn read(clock: ClockId) -> i64 {
     let time = clock_gettime(clock);
     time.tv_sec * 1_000_000_000 + time.tv_nsec

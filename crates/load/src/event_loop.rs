@@ -126,6 +126,9 @@ fn live(shard: &mut Shard, mut timer: Timer, mut events: Events) -> io::Result<i
         // Without need the clock is not read.
         let mut due = limit.is_some();
         for event in &events {
+            shard.slots.prefetch(event.token().0);
+        }
+        for event in &events {
             match event.token() {
                 TIMER => {
                     timer.fired();

@@ -7,6 +7,7 @@ mod exchange;
 mod failure;
 mod observer;
 mod options;
+mod prefetch;
 mod progress;
 pub mod protocol;
 mod record;

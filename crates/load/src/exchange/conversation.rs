@@ -113,7 +113,10 @@ impl Shard {
     /// Reads what is there, but no more than one buffer: if there may be more, it is the others' turn first.
     #[inline]
     fn read(&mut self, key: usize) {
-        let Some(Slot { connection, exchange: Some(exchange), closed, .. }) = self.slots.get(key) else { return };
+        let Some(Slot { connection, exchange: Some(exchange), closed, .. }) = self.slots.get(key) else {
+            return;
+        };
+        exchange.reading.prefetch();
         let outcome = loop {
             let bytes = match connection.read(&mut self.buffer) {
                 Ok(Some(bytes)) => bytes,

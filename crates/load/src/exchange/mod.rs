@@ -20,14 +20,15 @@ use firstcheck_model::{
 use reading::Reading;
 
 /// A request in flight. What each event needs stands here, what only its beginning and its end need apart.
+#[repr(C)]
 struct Exchange {
-    reading: Reading,
+    rest: Box<Rest>,
     row: u32,
     /// When the request was sent, or its connection begun; nanoseconds on the run's clock.
     since_ns: i64,
     /// When it was last heard of.
     heard_ns: i64,
-    rest: Box<Rest>,
+    reading: Reading,
 }
 
 struct Rest {

@@ -34,17 +34,18 @@ pub(crate) struct Read {
 }
 
 /// One answer, as far as it has come.
+#[repr(C)]
 pub(crate) struct Reading {
+    body: Body,
+    streaming: bool,
+    head: Option<Head>,
     response: Response,
+    pub tokens_at: TokensAt,
     events: EventStream,
     pub answer: Answer,
-    head: Option<Head>,
-    body: Body,
+    pub first_byte: Moment,
     whole: Vec<u8>,
     body_limit: usize,
-    streaming: bool,
-    pub first_byte: Moment,
-    pub tokens_at: TokensAt,
 }
 
 /// When the first and the last token came.
@@ -70,6 +71,12 @@ impl Reading {
         }
     }
 
+    /// Has what the next event will be compared with fetched into the cache.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.answer.prefetch();
+    }
+
     /// Whether a byte of the answer has come.
     pub fn has_started(&self) -> bool {
         self.first_byte.reached()
@@ -90,7 +97,7 @@ impl Reading {
         columns: &mut Columns,
         watch: &mut Watch,
     ) -> Result<bool, Failure> {
-        if !self.first_byte.reached() && !bytes.data.is_empty() {
+        if !self.response.has_started() && !bytes.data.is_empty() {
             self.first_byte = Moment::at(at.now_ns);
         }
         let mark = columns.mark();

@@ -55,6 +55,7 @@ const UNSTATED: Seen = Seen { tokens: None };
 /// role, an empty text, usage and `[DONE]` are none. Where the server states token ids, log-probabilities or running
 /// usage, the number of tokens of each event is taken from there.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Answer {
     template: Template,
     text: Option<String>,
@@ -67,6 +68,12 @@ impl Answer {
     /// An answer of which nothing was read; `keep_text` keeps its text.
     pub fn new(keep_text: bool) -> Self {
         Self { text: keep_text.then(String::new), ..Self::default() }
+    }
+
+    /// Has what the next event will be compared with fetched into the cache.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.template.prefetch();
     }
 
     /// Reads the `data` of one event.

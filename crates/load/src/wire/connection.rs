@@ -37,10 +37,10 @@ pub struct Bytes<'b> {
 #[derive(Debug)]
 pub struct Connection {
     socket: TcpStream,
-    stage: Stage,
-    stamped: bool,
     /// Boxed: it is large, and most connections have none.
     tls: Option<Box<Session>>,
+    stage: Stage,
+    stamped: bool,
 }
 
 impl Connection {

@@ -29,30 +29,40 @@ pub enum Piece<'i> {
 
 #[derive(Debug)]
 enum State {
-    Head,
+    /// Boxed, so that a body is read from little memory.
+    Head(Box<Partial>),
     Chunked(Chunked),
     Length(u64),
     UntilClose,
     Done,
 }
 
+/// A head whose end has not come yet.
+#[derive(Debug)]
+struct Partial {
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
 /// Reads one answer: bytes in, [`Piece`]s out, no socket.
 #[derive(Debug)]
 pub struct Response {
     state: State,
-    head: Vec<u8>,
-    head_limit: usize,
 }
 
 impl Response {
     /// A reader for an answer to a request that may have a body (anything but HEAD).
     pub fn new(bounds: &Bounds) -> Self {
-        Self { state: State::Head, head: Vec::new(), head_limit: bounds.head }
+        Self { state: State::Head(Box::new(Partial { bytes: Vec::new(), limit: bounds.head })) }
     }
 
     /// Whether a byte of the answer has been seen.
+    #[inline]
     pub fn has_started(&self) -> bool {
-        !matches!(self.state, State::Head) || !self.head.is_empty()
+        match &self.state {
+            State::Head(head) => !head.bytes.is_empty(),
+            State::Chunked(_) | State::Length(_) | State::UntilClose | State::Done => true,
+        }
     }
 
     /// The next piece of the answer in `input`, which is advanced past what was read; `None` asks for more bytes.
@@ -62,7 +72,11 @@ impl Response {
     #[inline]
     pub fn next<'i>(&mut self, input: &mut &'i [u8]) -> Result<Option<Piece<'i>>, WireError> {
         match &mut self.state {
-            State::Head => self.read_head(input),
+            State::Head(head) => {
+                let Some((head, state)) = head.read(input)? else { return Ok(None) };
+                self.state = state;
+                Ok(Some(Piece::Head(head)))
+            }
             State::Chunked(chunked) => {
                 if let Some(data) = chunked.next(input)? {
                     return Ok(Some(Piece::Body(data)));
@@ -96,7 +110,7 @@ impl Response {
                 self.state = State::Done;
                 Ok(())
             }
-            State::Head | State::Chunked(_) | State::Length(_) => Err(WireError::ClosedEarly),
+            State::Head(_) | State::Chunked(_) | State::Length(_) => Err(WireError::ClosedEarly),
         }
     }
 
@@ -104,41 +118,43 @@ impl Response {
         self.state = State::Done;
         Some(Piece::End)
     }
+}
 
-    fn read_head<'i>(&mut self, input: &mut &'i [u8]) -> Result<Option<Piece<'i>>, WireError> {
+impl Partial {
+    /// Takes in what `input` has of the head, which is advanced past it; once complete, gives the head and how to read
+    /// what follows.
+    fn read(&mut self, input: &mut &[u8]) -> Result<Option<(Head, State)>, WireError> {
         loop {
-            let known = self.head.len();
-            let room = (self.head_limit + 1).saturating_sub(known).min(input.len());
-            self.head.extend_from_slice(&input[..room]);
+            let known = self.bytes.len();
+            let room = (self.limit + 1).saturating_sub(known).min(input.len());
+            self.bytes.extend_from_slice(&input[..room]);
             self.check_start()?;
-            let Some(length) = head_length(&self.head, known) else {
-                if self.head.len() > self.head_limit {
-                    return Err(WireError::HeadTooLarge { limit: self.head_limit });
+            let Some(length) = head_length(&self.bytes, known) else {
+                if self.bytes.len() > self.limit {
+                    return Err(WireError::HeadTooLarge { limit: self.limit });
                 }
                 *input = &input[room..];
                 return Ok(None);
             };
             *input = &input[length - known..];
-            self.head.truncate(length);
-            let (head, state) = parse(&self.head)?;
-            self.head.clear();
+            self.bytes.truncate(length);
+            let (head, state) = parse(&self.bytes)?;
+            self.bytes.clear();
             // Informational answers (100 Continue, 103 Early Hints) precede the one that counts.
-            if (100..200).contains(&head.status) {
-                continue;
+            if !(100..200).contains(&head.status) {
+                return Ok(Some((head, state)));
             }
-            self.state = state;
-            return Ok(Some(Piece::Head(head)));
         }
     }
 
     /// Fails at the first byte that cannot begin an HTTP/1 answer, rather than waiting for a blank line that never comes.
     fn check_start(&self) -> Result<(), WireError> {
         const START: &[u8] = b"HTTP/1.";
-        let seen = self.head.len().min(START.len());
-        if self.head[..seen] == START[..seen] {
+        let seen = self.bytes.len().min(START.len());
+        if self.bytes[..seen] == START[..seen] {
             return Ok(());
         }
-        let start = String::from_utf8_lossy(&self.head[..seen]).into_owned();
+        let start = String::from_utf8_lossy(&self.bytes[..seen]).into_owned();
         Err(WireError::NotHttp { start })
     }
 }

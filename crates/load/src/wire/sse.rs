@@ -13,12 +13,11 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// An event that lies wholly in one piece of input is handed out without a copy.
 #[derive(Debug)]
 pub struct EventStream {
-    /// The beginning of a line whose end has not come yet.
-    line: Vec<u8>,
-    /// The data of the present event, as far as it had to be copied.
-    data: Vec<u8>,
+    kept: Box<Kept>,
+    /// A line has begun whose end has not come yet.
+    has_line: bool,
     has_data: bool,
-    /// `data` was handed out and is to be forgotten with the next call.
+    /// The data was handed out and is to be forgotten with the next call.
     handed_out: bool,
     /// The last byte was a CR: a LF that follows belongs to it.
     after_cr: bool,
@@ -28,12 +27,21 @@ pub struct EventStream {
     event_limit: usize,
 }
 
+/// What had to be copied, apart from the rest: most events are not, and are read without touching it.
+#[derive(Debug, Default)]
+struct Kept {
+    /// The beginning of a line whose end has not come yet.
+    line: Vec<u8>,
+    /// The data of the present event.
+    data: Vec<u8>,
+}
+
 impl EventStream {
     /// A reader that keeps no more than `bounds` allow.
     pub fn new(bounds: &Bounds) -> Self {
         Self {
-            line: Vec::new(),
-            data: Vec::new(),
+            kept: Box::default(),
+            has_line: false,
             has_data: false,
             handed_out: false,
             after_cr: false,
@@ -70,10 +78,10 @@ impl EventStream {
             };
             self.after_cr = bytes[at] == b'\r';
             *input = &bytes[at + 1..];
-            if !self.line.is_empty() {
+            if self.has_line {
                 // Only the first line of a piece can have begun before it, so nothing is held yet.
                 if self.finish_partial_line(&bytes[..at])? {
-                    return Ok(Some(&self.data));
+                    return Ok(Some(&self.kept.data));
                 }
                 continue;
             }
@@ -89,7 +97,7 @@ impl EventStream {
                 }
                 if self.has_data {
                     self.handed_out = true;
-                    return Ok(Some(&self.data));
+                    return Ok(Some(&self.kept.data));
                 }
             } else if let Some(data) = data_of(line) {
                 if held.is_none() && !self.has_data {
@@ -115,29 +123,34 @@ impl EventStream {
         if self.handed_out {
             self.forget();
         }
-        if !self.line.is_empty() && self.finish_partial_line(b"")? {
-            return Ok(Some(&self.data));
+        if self.has_line && self.finish_partial_line(b"")? {
+            return Ok(Some(&self.kept.data));
         }
         self.handed_out = self.has_data;
-        Ok(self.has_data.then_some(&self.data))
+        Ok(self.has_data.then_some(&self.kept.data))
     }
 
     fn forget(&mut self) {
-        self.data.clear();
+        self.kept.data.clear();
         self.has_data = false;
         self.handed_out = false;
     }
 
     fn keep_partial_line(&mut self, bytes: &[u8]) -> Result<(), WireError> {
-        self.check_line(self.line.len() + bytes.len())?;
-        self.line.extend_from_slice(bytes);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.check_line(self.kept.line.len() + bytes.len())?;
+        self.kept.line.extend_from_slice(bytes);
+        self.has_line = true;
         Ok(())
     }
 
     /// Completes the line begun in an earlier piece; true if it ends an event, whose data is then in `self.data`.
     fn finish_partial_line(&mut self, rest: &[u8]) -> Result<bool, WireError> {
         self.keep_partial_line(rest)?;
-        let whole = std::mem::take(&mut self.line);
+        let whole = std::mem::take(&mut self.kept.line);
+        self.has_line = false;
         let mut line = whole.as_slice();
         if self.at_start {
             self.at_start = false;
@@ -149,18 +162,18 @@ impl EventStream {
         let ends = line.is_empty() && self.has_data;
         self.handed_out = ends;
         // The allocation serves the next line.
-        self.line = whole;
-        self.line.clear();
+        self.kept.line = whole;
+        self.kept.line.clear();
         Ok(ends)
     }
 
     fn keep(&mut self, data: &[u8]) -> Result<(), WireError> {
         let separator = usize::from(self.has_data);
-        self.check_event(self.data.len() + separator + data.len())?;
+        self.check_event(self.kept.data.len() + separator + data.len())?;
         if self.has_data {
-            self.data.push(b'\n');
+            self.kept.data.push(b'\n');
         }
-        self.data.extend_from_slice(data);
+        self.kept.data.extend_from_slice(data);
         self.has_data = true;
         Ok(())
     }

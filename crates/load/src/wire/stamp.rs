@@ -36,7 +36,7 @@ mod linux {
     use std::{mem, os::fd::AsRawFd, ptr};
 
     /// Room for one `scm_timestamping` (three timespecs) with its header, aligned as `cmsghdr` wants it.
-    const CONTROL_WORDS: usize = 16;
+    const CONTROL_WORDS: usize = 8;
 
     pub(super) fn enable(socket: BorrowedFd<'_>) -> bool {
         let flags: libc::c_uint = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
@@ -64,8 +64,10 @@ mod linux {
         message.msg_iovlen = 1;
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = mem::size_of_val(&control);
+        // The bare system call: libc's function is a point of cancellation, which costs two atomic operations a call.
         // SAFETY: `message` points to a buffer and a control area that outlive the call, with their true lengths.
-        let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+        let length =
+            unsafe { libc::syscall(libc::SYS_recvmsg, socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
         let Ok(length) = usize::try_from(length) else { return Err(io::Error::last_os_error()) };
         Ok(Received { length, kernel_ns: stamp(&message) })
     }

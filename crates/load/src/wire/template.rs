@@ -1,5 +1,7 @@
 //! Reading an event without parsing its JSON, where that is exact.
 
+use crate::prefetch::prefetch;
+
 /// Remembers the bytes before and after the text of the last event that was parsed in full.
 ///
 /// An event with the same bytes at both ends, and between them neither a quote nor a backslash nor a control
@@ -9,7 +11,7 @@
 pub struct Template {
     /// What stands before the text, and then what stands after it: in one piece of memory, since it is read for each
     /// event of hundreds of streams.
-    ends: Vec<u8>,
+    ends: Box<[u8]>,
     /// Length of what stands before; 0: nothing is known.
     before: usize,
 }
@@ -31,6 +33,12 @@ impl Template {
         std::str::from_utf8(text).ok()
     }
 
+    /// Has the remembered structure fetched into the cache.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&*self.ends, self.ends.len());
+    }
+
     /// Learns the structure of `event`, in which `text` is the only string that varies.
     ///
     /// A `text` that is not a slice of `event` (because it had escapes and was copied) teaches nothing.
@@ -46,15 +54,13 @@ impl Template {
         if !(before.ends_with(b"\"") && after.starts_with(b"\"")) {
             return;
         }
-        self.ends.clear();
-        self.ends.extend_from_slice(before);
-        self.ends.extend_from_slice(after);
+        self.ends = [before, after].concat().into_boxed_slice();
         self.before = before.len();
     }
 
     /// Forgets the structure, so that the next event is parsed in full.
     pub fn forget(&mut self) {
-        self.ends.clear();
+        self.ends = Box::default();
         self.before = 0;
     }
 }
