@@ -7,6 +7,7 @@ mod encoder;
 mod error;
 mod frontend;
 mod graphs;
+mod hang;
 mod host;
 mod machine;
 mod memory;
@@ -22,6 +23,7 @@ pub use encoder::Encoder;
 pub use error::ConfigError;
 pub use frontend::Frontend;
 pub use graphs::{GraphMode, Graphs};
+pub use hang::{Hang, HangCause};
 pub use host::{Host, Pause, PauseClock};
 pub use machine::{Machine, Throttle};
 pub use memory::{HostMemory, Leak, LeakKind, Leaker, Memory};
@@ -152,6 +154,8 @@ pub struct EngineConfig {
     pub memory: Memory,
     /// The machine as its own tools see it.
     pub machine: Machine,
+    /// Where its ranks stand while it hangs; `None`: it does not.
+    pub hang: Option<Hang>,
 }
 
 impl Default for EngineConfig {
@@ -200,6 +204,7 @@ impl Default for EngineConfig {
             defects: Defects::default(),
             memory: Memory::default(),
             machine: Machine::default(),
+            hang: None,
         }
     }
 }
@@ -267,6 +272,7 @@ impl EngineConfig {
         self.host.validate()?;
         self.memory.validate()?;
         self.machine.validate()?;
+        self.hang.as_ref().map_or(Ok(()), Hang::validate)?;
         self.parallel.validate()?;
         self.speculation.as_ref().map_or(Ok(()), Speculation::validate)?;
         self.structured.validate()?;
