@@ -1,5 +1,6 @@
 //! What is written beside the recording: the files that an engine and the machine under it leave.
 
+use super::{dumps::DumpWatch, steps::StepWatch};
 use crate::{
     deployment::{Deployment, fleet::Fleet},
     emit::{
@@ -23,15 +24,19 @@ pub struct Artefacts {
     /// `traces.jsonl`: a span a request, as the server exports it. Grows with the number of requests; requests then
     /// carry their trace ids, and the run its start on the wall clock.
     pub spans: bool,
+    /// `steps-<replica>.jsonl`: a line a step. Grows with the number of steps.
+    pub steps: bool,
+    /// Stack dumps and flight records of every rank of an engine that hangs, taken after a minute.
+    pub dumps: bool,
 }
 
 impl Artefacts {
     /// All of them.
-    pub const ALL: Self = Self { logs: true, verbose: false, machine: true, spans: true };
+    pub const ALL: Self = Self { logs: true, verbose: false, machine: true, spans: true, steps: true, dumps: true };
 
     /// Whether something in them is dated by the wall clock.
     pub(super) fn dated(self) -> bool {
-        self.logs || self.machine || self.spans
+        self.logs || self.machine || self.spans || self.dumps
     }
 }
 
@@ -39,6 +44,8 @@ impl Artefacts {
 #[derive(Debug)]
 pub(super) struct Witness {
     logs: Vec<Logged>,
+    steps: Option<StepWatch>,
+    dumps: Option<DumpWatch>,
 }
 
 /// The log of one replica, and what of the replica it has told already.
@@ -58,7 +65,11 @@ impl Witness {
             Logged { log, restarts: 0 }
         };
         let replicas = fleet.deployment().replicas.iter().enumerate();
-        Self { logs: if artefacts.logs { replicas.map(logged).collect() } else { Vec::new() } }
+        Self {
+            logs: if artefacts.logs { replicas.map(logged).collect() } else { Vec::new() },
+            steps: artefacts.steps.then(|| StepWatch::new(fleet)),
+            dumps: artefacts.dumps.then(|| DumpWatch::new(fleet)),
+        }
     }
 
     /// Writes what is due before `now_ns`, of the state that holds until then.
@@ -70,6 +81,12 @@ impl Witness {
 
     /// Writes what has just happened.
     pub(super) fn after(&mut self, fleet: &Fleet, now_ns: i64) {
+        if let Some(steps) = &mut self.steps {
+            steps.look(fleet);
+        }
+        if let Some(dumps) = &mut self.dumps {
+            dumps.look(fleet, now_ns);
+        }
         for (place, (logged, member)) in self.logs.iter_mut().zip(fleet.members()).enumerate() {
             if member.restarts() > logged.restarts {
                 logged.restarts = member.restarts();
@@ -86,6 +103,8 @@ impl Witness {
         let named = |(place, logged): (usize, Logged)| {
             Attachment::text(format!("server-{}.log", deployment.name_of(place)), logged.log.into_text())
         };
-        self.logs.into_iter().enumerate().map(named).collect()
+        let steps = self.steps.map(|steps| steps.finish(deployment)).unwrap_or_default();
+        let dumps = self.dumps.map(DumpWatch::finish).unwrap_or_default();
+        self.logs.into_iter().enumerate().map(named).chain(steps).chain(dumps).collect()
     }
 }

@@ -3,10 +3,12 @@
 mod artefacts;
 mod caller;
 mod drive;
+mod dumps;
 mod machine;
 mod plan;
 mod record;
 mod scrape;
+mod steps;
 mod tracing;
 mod truth;
 

@@ -3,7 +3,7 @@
 use firstcheck_model::run::Arrivals;
 use firstcheck_sim::{
     EngineConfig, SimulateOptions,
-    config::{Leak, Memory, Throttle},
+    config::{Hang, HangCause, Leak, Memory, Throttle},
     deployment::{Deployment, Scenario},
     simulate::{Artefacts, Simulated},
     simulate_scenario,
@@ -151,4 +151,110 @@ fn the_container_shows_a_leak_where_the_server_s_own_page_does_not() {
         line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() * 1024.0
     };
     assert!((anonymous(core.last().unwrap()) - anonymous(core[0]) - 30.0 * 32e6).abs() < 2048.0);
+}
+
+#[test]
+fn the_step_log_accounts_for_all_the_time_spent_in_steps() {
+    let simulated =
+        run(Deployment::uniform(EngineConfig::default(), 2), 20, Artefacts { steps: true, ..Artefacts::default() });
+    for (replica, truth) in simulated.truth.replicas.iter().enumerate() {
+        let log = text(&simulated, &format!("steps-replica-{replica}.jsonl"));
+        let steps: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(steps.len() as u64, truth.steps);
+        let busy: f64 = steps.iter().map(|step| step["duration"].as_f64().unwrap()).sum();
+        assert!((busy - truth.busy_ns as f64 * 1e-9).abs() < 1e-6, "{busy}");
+        assert!(steps.iter().all(|step| step.get("ranks").is_none() && step["graph"].is_string()));
+    }
+}
+
+/// Dumps of a hang by name.
+fn hung(cause: HangCause) -> Simulated {
+    let mut engine = EngineConfig {
+        hang: Some(Hang { cause, ranks: 4, rank: 2, sequence: 5730, ..Hang::default() }),
+        ..EngineConfig::default()
+    };
+    engine.host.frozen = true;
+    let options = SimulateOptions {
+        artefacts: Artefacts { dumps: true, ..Artefacts::default() },
+        ..SimulateOptions::new(1, "run")
+    };
+    let mut deployment = Deployment::single(engine);
+    deployment.client.timeout_seconds = Some(90.0);
+    simulate_scenario(&Scenario::steady(deployment), &trace(3), &options).unwrap()
+}
+
+#[test]
+fn a_hang_leaves_dumps_of_every_rank_that_tell_its_cause() {
+    let innermost = |simulated: &Simulated, rank: u32| -> String {
+        let dump = text(simulated, &format!("pyspy_rank{rank}.txt")).to_owned();
+        let main = dump.split("\"MainThread\"\n").nth(1).unwrap().to_owned();
+        main.trim_start().split(' ').next().unwrap().to_owned()
+    };
+    let record = |simulated: &Simulated, rank: u32| -> serde_json::Value {
+        serde_json::from_str(text(simulated, &format!("fr_trace_json_rank{rank}.json"))).unwrap()
+    };
+    let enqueued = |simulated: &Simulated, rank: u32| -> u64 {
+        let stated = &record(simulated, rank)["pg_status"]["2"]["last_enqueued_collective"];
+        stated.as_str().unwrap().parse().unwrap()
+    };
+    let last = |simulated: &Simulated, rank: u32| {
+        record(simulated, rank)["entries"].as_array().unwrap().last().unwrap().clone()
+    };
+    let transport = hung(HangCause::Transport);
+    for rank in 0..4 {
+        assert_eq!((innermost(&transport, rank).as_str(), enqueued(&transport, rank)), ("all_reduce", 5730));
+        assert_eq!(last(&transport, rank)["state"], "started");
+    }
+    let lock = hung(HangCause::Lock);
+    assert_eq!((innermost(&lock, 2).as_str(), enqueued(&lock, 2), enqueued(&lock, 1)), ("wait", 5729, 5730));
+    assert_eq!(last(&lock, 2)["state"], "completed");
+    let compile = hung(HangCause::Compile);
+    assert!(text(&compile, "pyspy_rank2.txt").contains("(active): \"MainThread\"\n    make_cubin"));
+    let skipped = hung(HangCause::Skipped);
+    assert_eq!(
+        (enqueued(&skipped, 2), enqueued(&skipped, 0), innermost(&skipped, 2).as_str()),
+        (5731, 5730, "all_gather_into_tensor")
+    );
+    let size = hung(HangCause::OtherSize);
+    assert_ne!(last(&size, 2)["input_sizes"], last(&size, 1)["input_sizes"]);
+    assert_eq!(last(&hung(HangCause::NoSource), 0)["profiling_name"], "nccl:broadcast");
+    assert_eq!(innermost(&hung(HangCause::Queue), 3), "acquire_read");
+    let gone = hung(HangCause::Gone);
+    assert!(!gone.attachments.iter().any(|file| file.name.contains("rank2")) && gone.attachments.len() == 7);
+}
+
+#[test]
+fn records_have_the_fields_of_real_ones() {
+    let Some(root) = std::env::var_os("FIRSTCHECK_ARTEFACTS") else {
+        eprintln!("SKIPPED: FIRSTCHECK_ARTEFACTS is not set, no real flight record to compare with");
+        return;
+    };
+    let path = std::path::Path::new(&root).join("traces/flight_recorder/fr_trace_json_rank0.json");
+    let real: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let simulated = hung(HangCause::Transport);
+    let ours: serde_json::Value = serde_json::from_str(text(&simulated, "fr_trace_json_rank0.json")).unwrap();
+    let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&ours), keys(&real));
+    assert_eq!(keys(&ours["entries"][0]), keys(&real["entries"][0]));
+    let kinds = |entry: &serde_json::Value| -> Vec<_> {
+        entry.as_object().unwrap().values().map(std::mem::discriminant).collect()
+    };
+    assert_eq!(kinds(&ours["entries"][0]), kinds(&real["entries"][0]), "numbers are numbers and texts are texts");
+    assert_eq!(keys(&ours["pg_status"]["2"]), keys(&real["pg_status"]["0"]));
+    let path = std::path::Path::new(&root).join("traces/pyspy/pyspy_rank0.txt");
+    let real = std::fs::read_to_string(path).unwrap();
+    // Numbers and names blotted out, the lines of a dump are of five forms.
+    let form = |line: &str| match line {
+        "" => "empty".to_owned(),
+        line if line.starts_with("Process ") || line.starts_with("Python v") => {
+            line.split(' ').next().unwrap().to_owned()
+        }
+        line if line.starts_with("Thread ") => {
+            let rest: Vec<&str> = line.splitn(4, ' ').collect();
+            format!("Thread {} {}", rest[2].starts_with('(') && rest[2].ends_with("):"), rest[3].starts_with('"'))
+        }
+        line => format!("call {} {}", line.starts_with("    "), line.ends_with(')') && line.contains(':')),
+    };
+    let forms = |text: &str| text.lines().map(form).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(forms(text(&simulated, "pyspy_rank0.txt")), forms(&real));
 }
