@@ -437,12 +437,39 @@ impl Script<'_> {
         self.core(Site("v1/engine/", "core.py", 278, 402), took);
     }
 
+    /// What the model's own defaults change for requests that do not say.
+    fn sampling_defaults(&mut self) {
+        let Some(settings) = self.config.sampler.defaults.python_dict() else { return };
+        let relaunch = "If this is not intended, please relaunch vLLM instance with `--generation-config vllm`.";
+        let changed = if self.style.since(29) {
+            format!(
+                "Default vLLM sampling parameters have been overridden by the model's `generation_config.json`: \
+                 `{settings}`. {relaunch}"
+            )
+        } else {
+            format!(
+                "Default sampling parameters have been overridden by the model's Hugging Face generation config \
+                 recommended from the model creator. {relaunch}"
+            )
+        };
+        self.say(Process::Api, Level::Warning, Site("config/", "model.py", 1487, 1772), changed);
+        if !self.style.since(29) {
+            for (file, line, endpoint) in
+                [("serving_chat.py", 137, "chat"), ("serving_completion.py", 77, "completion")]
+            {
+                let message = format!("Using default {endpoint} sampling params from model: {settings}");
+                self.api(Site("entrypoints/openai/", file, line, line), message);
+            }
+        }
+    }
+
     fn serving(&mut self, port: u16) {
         self.wait(1.0);
         let style = self.style;
         let (file, name) =
             if style.since(29) { ("entry.py", "vLLM server") } else { ("api_server.py", "vLLM API server 0") };
         self.api(Site("entrypoints/", file, 481, 136), "Supported tasks: ['generate']");
+        self.sampling_defaults();
         self.api(Site("entrypoints/", file, 486, 140), format!("Starting {name} on http://0.0.0.0:{port}"));
         self.api(Site("entrypoints/", "launcher.py", 38, 186), "Available routes are:");
         for (route, methods) in [

@@ -4,11 +4,15 @@ use crate::simulate::{config, trace};
 use firstcheck_sim::{
     EngineConfig, SimulateOptions,
     config::sampler::Weights,
-    emit::outputs::Trainer,
+    emit::{
+        log::{LogOptions, ServerLog},
+        outputs::Trainer,
+    },
     language::{
         asking::{Asking, Seeds},
         sampling::Sampling,
     },
+    memory::start,
     simulate_with_truth,
 };
 use serde_json::Value;
@@ -108,4 +112,20 @@ fn weights_that_no_longer_arrive_move_the_engine_away_from_the_trainer() {
     let (sound, stale) = (run(None), run(Some(0)));
     assert!(sound[2] < 0.02, "{sound:?}");
     assert!(stale[2] > 2.5 * sound[2] && stale[2] > 2.0 * stale[0], "{stale:?} against {sound:?}");
+}
+
+#[test]
+fn the_log_warns_of_the_models_own_sampling_settings() {
+    let log_of = |version: &str, temperature: Option<f64>| {
+        let mut config = EngineConfig { version: version.into(), ..config() };
+        (config.sampler.defaults.temperature, config.sampler.defaults.top_k) = (temperature, temperature.map(|_| 20));
+        let mut log = ServerLog::new(&config, LogOptions::default());
+        log.start(&start(&config));
+        log.into_text()
+    };
+    assert!(!log_of("0.32.0", None).contains("overridden by"));
+    let now = log_of("0.32.0", Some(0.6));
+    assert!(now.contains("the model's `generation_config.json`: `{'temperature': 0.6, 'top_k': 20}`. If"), "{now}");
+    let old = log_of("0.16.0", Some(0.6));
+    assert!(old.contains("Using default chat sampling params from model: {'temperature': 0.6, 'top_k': 20}"), "{old}");
 }

@@ -91,7 +91,8 @@ fn draws_follow_temperature_and_truncation() {
 
 #[test]
 fn random_numbers_are_uniform_along_positions_rows_and_seeds() {
-    let streams: [(&str, fn(u64) -> f64); 3] = [
+    type Stream = fn(u64) -> f64;
+    let streams: [(&str, Stream); 3] = [
         ("positions", |number| uniform(1, 0, number)),
         ("rows", |number| uniform(1, number, 5)),
         ("seeds", |number| uniform(number, 0, 0)),
