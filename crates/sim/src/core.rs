@@ -20,9 +20,9 @@ pub(crate) enum Core {
     /// vLLM V1: one token budget a step, paged blocks.
     Vllm {
         /// Queues and batch.
-        scheduler: Scheduler,
+        scheduler: Box<Scheduler>,
         /// Paged KV cache.
-        kv: KvCache,
+        kv: Box<KvCache>,
     },
     /// SGLang: prefill or decode, a radix tree.
     Sglang(Box<Sglang>),
@@ -39,7 +39,9 @@ pub(crate) struct Bench<'a> {
 impl Core {
     pub(crate) fn new(config: &EngineConfig, seed: u64) -> Self {
         match config.engine {
-            EngineKind::Vllm => Self::Vllm { scheduler: Scheduler::new(config), kv: KvCache::new(config) },
+            EngineKind::Vllm => {
+                Self::Vllm { scheduler: Box::new(Scheduler::new(config)), kv: Box::new(KvCache::new(config)) }
+            }
             EngineKind::Sglang => Self::Sglang(Box::new(Sglang::new(config, seed))),
         }
     }

@@ -1,13 +1,7 @@
 //! The end of an engine's core.
 
 use super::{Engine, Finished, counters};
-use crate::{
-    core::Core,
-    encoder::OutOfMemory,
-    frontend::ApiServers,
-    grammar::Grammars,
-    request::FinishReason,
-};
+use crate::{core::Core, encoder::OutOfMemory, frontend::ApiServers, grammar::Grammars, request::FinishReason};
 
 /// Why an engine's core has died.
 #[derive(Debug, Clone, Copy, PartialEq)]

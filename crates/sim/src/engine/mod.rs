@@ -202,7 +202,7 @@ impl Engine {
     /// Its paged KV cache, for inspection; `None` for an engine that keeps its KV otherwise.
     pub fn kv(&self) -> Option<&KvCache> {
         match &self.core {
-            Core::Vllm { kv, .. } => Some(kv),
+            Core::Vllm { kv, .. } => Some(kv.as_ref()),
             Core::Sglang(_) => None,
         }
     }

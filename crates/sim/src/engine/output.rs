@@ -42,7 +42,8 @@ impl Engine {
             output.finish = finish;
         }
         let request = &mut self.slots[slot];
-        let mut reported = Reported { generated: (self.outputs.len() - start) as u64, prompt: 0, last: finish.is_some() };
+        let mut reported =
+            Reported { generated: (self.outputs.len() - start) as u64, prompt: 0, last: finish.is_some() };
         match request.life.last_token_ns {
             Some(before) => self.stats.itl.observe(now_ns - before),
             None => request.life.first_token_ns = Some(now_ns),

@@ -12,7 +12,7 @@ use super::{
     core::Shared,
     stream::{SlowClient, Stream},
 };
-use crate::{Engine, Features, NewRequest, language::sampling::Sampling};
+use crate::{Engine, EngineKind, Features, NewRequest, emit::sglang, language::sampling::Sampling};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
 use hyper::{
@@ -83,6 +83,7 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let allowed = match path.as_str() {
         "/health" | "/ping" | "/version" | "/v1/models" | "/metrics" => Method::GET,
+        "/server_info" | "/get_server_info" if shared.config().engine == EngineKind::Sglang => Method::GET,
         "/v1/completions" | "/v1/chat/completions" | "/tokenize" | "/detokenize" => Method::POST,
         _ => return plain(StatusCode::NOT_FOUND, JSON, r#"{"detail":"Not Found"}"#),
     };
@@ -95,6 +96,10 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
     }
     match path.as_str() {
         "/version" => plain(StatusCode::OK, JSON, pages::version(shared.config())),
+        "/server_info" | "/get_server_info" => {
+            let port = shared.options().addr.port();
+            plain(StatusCode::OK, JSON, sglang::server_info(shared.config(), port).to_string())
+        }
         "/v1/models" => plain(StatusCode::OK, JSON, pages::models(shared.config(), shared.started_unix_seconds())),
         "/metrics" => plain(StatusCode::OK, "text/plain; version=1.0.0; charset=utf-8", shared.page()),
         "/tokenize" | "/detokenize" => tokens(shared, request, &path).await.unwrap_or_else(|error| refuse(&error)),

@@ -4,6 +4,7 @@ mod artefacts;
 mod caller;
 mod drive;
 mod dumps;
+mod fingerprint;
 mod machine;
 mod plan;
 mod record;

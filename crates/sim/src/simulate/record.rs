@@ -1,8 +1,7 @@
 //! A finished run as a recording.
 
-use super::{SimulateOptions, Simulated, drive::Finished, tracing, truth::RequestTruth};
+use super::{SimulateOptions, Simulated, drive::Finished, fingerprint::fingerprint, tracing, truth::RequestTruth};
 use crate::{
-    config::EngineConfig,
     deployment::Scenario,
     emit::{
         attachment::Attachment,
@@ -11,7 +10,6 @@ use crate::{
     },
 };
 use firstcheck_model::{
-    fingerprint::{Fingerprint, field},
     moment::Moment,
     recording::Recording,
     run::{CacheState, ClientHealth, Clock, ClockKind, Detail, Origin, RunInfo, WorkloadInfo},
@@ -105,26 +103,4 @@ fn spans(row: u32, request: Option<&RequestTruth>, name: impl Fn(u32) -> Option<
         replica: name(*replica),
     };
     stages.map(span).to_vec()
-}
-
-/// What the server would say of itself, with where it would say it.
-fn fingerprint(config: &EngineConfig) -> Fingerprint {
-    let mut fingerprint = Fingerprint::default();
-    let fields = [
-        (field::ENGINE, "vllm".to_owned(), "/metrics"),
-        (field::ENGINE_VERSION, config.version.clone(), "/version"),
-        (field::MODEL, config.model_name.clone(), "/v1/models"),
-        (field::MAX_MODEL_LEN, config.max_model_len.to_string(), "/v1/models"),
-        (field::KV_BLOCKS, config.num_gpu_blocks.to_string(), "/metrics"),
-        (field::KV_BLOCK_SIZE, config.block_size.to_string(), "/metrics"),
-        (field::PREFIX_CACHING, config.enable_prefix_caching.to_string(), "/metrics"),
-        (field::GPU_MEMORY_UTILIZATION, config.gpu_memory_utilization.to_string(), "/metrics"),
-        (field::KV_CACHE_DTYPE, config.kv_cache_dtype.clone(), "/metrics"),
-        (field::MAX_NUM_SEQS, config.max_num_seqs.to_string(), "simulator"),
-        (field::MAX_NUM_BATCHED_TOKENS, config.max_num_batched_tokens.to_string(), "simulator"),
-    ];
-    for (name, value, from) in fields {
-        fingerprint.set(name, value, from);
-    }
-    fingerprint
 }

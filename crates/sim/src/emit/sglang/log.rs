@@ -45,7 +45,7 @@ impl Lines {
         seconds: f64,
     ) {
         let at = |share: f64| ready_ns - (seconds * (1.0 - share) * 1e9) as i64;
-        self.line(text, at(0.0), None, &args::line(config, self.version, port, self.ranks));
+        self.line(text, at(0.0), None, &args::line(config, self.version, port));
         let token_bytes = ledger::kv_bytes_per_token(config);
         let pool = f64::from(config.sglang.kv_tokens()) * token_bytes;
         for (rank, ledger) in ledger::ledgers(config).iter().enumerate() {

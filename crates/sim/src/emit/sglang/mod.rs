@@ -5,6 +5,8 @@ mod buckets;
 mod families;
 mod log;
 
+#[cfg(feature = "serve")]
+pub(crate) use args::server_info;
 pub(crate) use buckets::adopt;
 pub(crate) use families::families;
 pub(in crate::emit) use log::{Lines, answered_by};

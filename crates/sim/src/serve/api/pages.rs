@@ -5,14 +5,21 @@ use super::{
     error::ApiError,
     json_string,
 };
-use crate::{config::EngineConfig, language::special};
+use crate::{
+    config::{EngineConfig, EngineKind},
+    language::special,
+};
 use serde_json::{Map, Value};
 
 /// `/v1/models`
 pub(crate) fn models(config: &EngineConfig, created: u64) -> String {
     let (name, length) = (json_string(&config.model_name), config.max_model_len);
+    let owner = match config.engine {
+        EngineKind::Vllm => "firstcheck-sim",
+        EngineKind::Sglang => "sglang",
+    };
     format!(
-        r#"{{"object":"list","data":[{{"id":{name},"object":"model","created":{created},"owned_by":"firstcheck-sim","root":{name},"parent":null,"max_model_len":{length}}}]}}"#
+        r#"{{"object":"list","data":[{{"id":{name},"object":"model","created":{created},"owned_by":"{owner}","root":{name},"parent":null,"max_model_len":{length}}}]}}"#
     )
 }
 

@@ -3,7 +3,7 @@
 use super::client::{get, metric, open, post, read, send};
 use crate::play::small;
 use firstcheck_sim::{
-    EngineConfig, Linear, SimulateOptions, Timing,
+    EngineConfig, EngineKind, Linear, SchedulePolicy, Sglang, SimulateOptions, Timing,
     serve::{ServeOptions, Server},
     simulate,
 };
@@ -280,4 +280,22 @@ fn a_client_that_does_not_read_is_cut_off() {
     let mut rest = Vec::new();
     let _ = (&socket).read_to_end(&mut rest);
     assert!(!rest.is_empty() && !String::from_utf8_lossy(&rest).contains("[DONE]"));
+}
+
+#[test]
+fn an_sglang_server_answers_as_one() {
+    let rules = Sglang { max_total_num_tokens: 4096, schedule_policy: SchedulePolicy::Lpm, ..Sglang::default() };
+    let server = with(EngineConfig { engine: EngineKind::Sglang, sglang: rules, max_model_len: 512, ..small() });
+    let body = json!({"model": "llama-3.1-8b", "prompt": words(10), "max_tokens": 5, "ignore_eos": true});
+    let reply = post(server.addr(), "/v1/completions", &body);
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.json()["usage"]["completion_tokens"], 5);
+    let info = get(server.addr(), "/server_info").json();
+    assert_eq!((&info["schedule_policy"], &info["max_total_num_tokens"]), (&json!("lpm"), &json!(4096)));
+    assert_eq!(get(server.addr(), "/v1/models").json()["data"][0]["owned_by"], "sglang");
+    let page = get(server.addr(), "/metrics");
+    assert!(page.body.contains("sglang:num_requests_total{"), "the page");
+    server.shutdown().unwrap();
+    let vllm = with(EngineConfig { num_gpu_blocks: 1000, max_model_len: 512, ..small() });
+    assert_eq!(get(vllm.addr(), "/server_info").status, 404);
 }

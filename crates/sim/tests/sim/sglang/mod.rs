@@ -7,6 +7,7 @@ mod invariants;
 mod overlap;
 mod queue;
 mod retraction;
+mod run;
 mod scheduling;
 mod versus;
 
