@@ -17,8 +17,11 @@ pub use explain::ExplainArgs;
 pub use fingerprint::FingerprintArgs;
 pub use import::ImportArgs;
 pub use report::ReportArgs;
-pub use run::{ApiArg, ArrivalArgs, PeriodArgs, RecordArgs, RunArgs, TargetArgs, WorkloadArgs};
-pub use sim::{ServeArgs, SimArgs, SimVerb};
+pub use run::{ApiArg, ArrivalArgs, CacheArg, PeriodArgs, RecordArgs, RunArgs, TargetArgs, WorkloadArgs};
+pub use sim::{
+    DeploymentArgs, EngineArg, FaultArgs, FaultFormat, FaultsArgs, ServeArgs, SimArgs, SimArrivalArgs, SimRecordArgs,
+    SimRunArgs, SimVerb,
+};
 pub use value::{ArrivalsArg, SaltArg};
 
 use clap::{

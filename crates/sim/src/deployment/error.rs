@@ -14,6 +14,19 @@ pub enum DeploymentError {
         /// Why.
         source: ConfigError,
     },
+    /// Replicas that cannot serve together.
+    #[error(
+        "{prefill} prefill, {decode} decode and {unified} unified replicas cannot serve together: take unified ones \
+         only, or at least one of each pool"
+    )]
+    Roles {
+        /// Replicas that compute prompts.
+        prefill: usize,
+        /// Replicas that answer.
+        decode: usize,
+        /// Replicas that do both.
+        unified: usize,
+    },
     /// A parameter outside its range.
     #[error("{name} is {value}, but must be {expected}")]
     OutOfRange {

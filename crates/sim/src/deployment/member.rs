@@ -4,6 +4,7 @@ use crate::{
     config::{ConfigError, EngineConfig},
     engine::{Engine, Refusal, StepResult},
     kv_cache::hash::mix,
+    memory::{Start, start},
     request::{NewRequest, RequestId},
 };
 
@@ -16,6 +17,10 @@ const START_GAP_SECONDS: f64 = 1.25;
 /// A replica: its engine, and when something happens in it next.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
+    /// What it was asked to be; memory decides on its pool.
+    asked: EngineConfig,
+    /// What came of its start. An engine that did not start stands still.
+    start: Start,
     engine: Engine,
     /// Whether a step is in hand.
     stepping: bool,
@@ -31,8 +36,12 @@ pub(crate) struct Member {
 impl Member {
     /// Replica `place` at rest.
     pub(super) fn new(config: EngineConfig, seed: u64, place: usize) -> Result<Self, ConfigError> {
+        let start = start(&config);
+        let serving = start.serving(&config).unwrap_or_else(|_| config.clone());
         Ok(Self {
-            engine: Engine::new(config, seed_of(seed, place, 0))?,
+            engine: Engine::new(serving, seed_of(seed, place, 0))?,
+            asked: config,
+            start,
             stepping: false,
             due_ns: NEVER,
             latest_arrival_ns: i64::MIN,
@@ -44,6 +53,26 @@ impl Member {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// What it was asked to be.
+    pub(crate) fn asked(&self) -> &EngineConfig {
+        &self.asked
+    }
+
+    /// What came of its start.
+    pub(crate) fn start(&self) -> &Start {
+        &self.start
+    }
+
+    /// Whether it has started.
+    pub(crate) fn is_up(&self) -> bool {
+        self.start.outcome.is_ok()
+    }
+
+    /// Counts a transfer of KV that it has read, or tried to read.
+    pub(super) fn count_transfer(&mut self, failed: bool, duration_ns: i64, post_ns: i64, sizes: (u64, u64)) {
+        self.engine.count_transfer(failed, duration_ns, post_ns, sizes);
     }
 
     /// Start of its process, seconds on the run's clock.
@@ -107,18 +136,25 @@ impl Member {
 
     /// Goes on as `config`; whether its process had to be started again for it, which loses all that it held.
     pub(super) fn become_config(&mut self, now_ns: i64, config: &EngineConfig, seed: u64, place: usize) -> bool {
-        if self.engine.config() == config {
+        if self.asked == *config {
             return false;
         }
-        if self.engine.reconfigure(now_ns, config).is_ok() {
+        let start = start(config);
+        // Memory that would not do for a start is no matter of an engine that runs.
+        let running = self.engine.config().num_gpu_blocks;
+        let blocks = start.outcome.as_ref().copied().unwrap_or(running);
+        let serving = EngineConfig { num_gpu_blocks: blocks, ..config.clone() };
+        if self.is_up() && self.engine.reconfigure(now_ns, &serving).is_ok() {
+            self.asked = config.clone();
             if !self.stepping {
                 self.due_ns = self.due_ns.min(now_ns);
             }
             return false;
         }
         // Phases are validated before a run: an engine that refuses to start goes on as it is.
-        let Ok(engine) = Engine::new(config.clone(), seed_of(seed, place, self.restarts + 1)) else { return false };
+        let Ok(engine) = Engine::new(serving, seed_of(seed, place, self.restarts + 1)) else { return false };
         self.engine = engine;
+        (self.asked, self.start) = (config.clone(), start);
         self.restarts += 1;
         (self.stepping, self.due_ns) = (false, NEVER);
         self.latest_arrival_ns = i64::MIN;

@@ -45,7 +45,15 @@ impl Engine {
 
     /// Counts tokens that a request found outside the GPU's own cache.
     pub(super) fn count_external(&mut self, queries: u64, hits: u64) {
-        let Some(offload) = &self.config.offload else { return };
+        let Some(offload) = &self.config.offload else {
+            if hits > 0 {
+                // From another engine.
+                self.stats.external.queries += queries;
+                self.stats.external.hits += hits;
+                self.stats.cached_by_source.p2p += hits;
+            }
+            return;
+        };
         self.stats.external.queries += queries;
         self.stats.external.hits += hits;
         let sources = &mut self.stats.cached_by_source;

@@ -6,6 +6,7 @@ mod death;
 mod intake;
 mod output;
 mod refusal;
+mod transfer;
 
 pub use death::Death;
 pub use refusal::Refusal;

@@ -13,6 +13,8 @@ pub struct Features {
     pub images: Option<Images>,
     /// Salt of the prefix cache: only requests with the same salt find one another's blocks. 0: none.
     pub cache_salt: u64,
+    /// Leading tokens of the prompt whose KV another engine has computed and sent; 0: none.
+    pub transferred_tokens: u32,
 }
 
 /// Images of one size at the start of a prompt.

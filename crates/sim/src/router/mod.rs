@@ -169,6 +169,14 @@ impl Router {
         replica
     }
 
+    /// Chooses the least loaded of `candidates` (not empty), whatever the policy, and counts the request in: for an
+    /// answer whose KV has to travel anyway.
+    pub(crate) fn choose_least(&mut self, candidates: &[usize]) -> usize {
+        let replica = self.least(candidates, |router, replica| router.load(replica));
+        self.sent_to(replica);
+        replica
+    }
+
     fn sent_to(&mut self, replica: usize) {
         self.in_flight[replica] += 1;
     }

@@ -83,6 +83,21 @@ impl Scheduler {
         }
         let local = bench.kv.lookup(request, bench.language, &mut self.hit);
         request.found = (local, 0);
+        // The last token is computed here, whatever came: its logits are what is asked for.
+        let came = std::mem::take(&mut request.features.transferred_tokens).min(request.num_tokens() - 1);
+        if came > local {
+            let watermark = if self.running.is_empty() { 0 } else { bench.config.watermark_blocks() };
+            let tokens = came - local;
+            let ask = Ask { tokens, lookahead: 0, watermark, whole: bench.config.scheduler_reserve_full_isl };
+            if !bench.kv.allocate(request, bench.language, &self.hit, ask) {
+                request.features.transferred_tokens = came;
+                return Found::NoRoom;
+            }
+            self.hit.clear();
+            request.found = (local, tokens);
+            request.num_computed = came;
+            return Found::Now(came);
+        }
         let Some(offload) = &bench.config.offload else { return Found::Now(local) };
         let Load::Until { blocks, until_ns } = bench.kv.load(offload, request, self.hit.len(), bench.now_ns) else {
             return Found::Now(local);

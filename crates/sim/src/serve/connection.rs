@@ -10,9 +10,14 @@ use super::{
         render::{Heading, Render},
     },
     core::Shared,
-    stream::{SlowClient, Stream},
+    stream::Stream,
 };
-use crate::{Engine, EngineKind, Features, NewRequest, emit::sglang, language::sampling::Sampling};
+use crate::{
+    EngineKind, Features,
+    deployment::{Call, fleet::Fleet},
+    emit::sglang,
+    language::sampling::Sampling,
+};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
 use hyper::{
@@ -33,19 +38,15 @@ use tokio::{
 type Body = Either<Full<Bytes>, Stream>;
 
 const JSON: &str = "application/json";
+const METRICS: &str = "text/plain; version=1.0.0; charset=utf-8";
 
 /// How long accepting rests when the system has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Serves until told to stop.
-pub(super) async fn serve(
-    engine: Engine,
-    options: ServeOptions,
-    listener: TcpListener,
-    stopped: oneshot::Receiver<()>,
-) {
+pub(super) async fn serve(fleet: Fleet, options: ServeOptions, listener: TcpListener, stopped: oneshot::Receiver<()>) {
     let seats = Arc::new(Semaphore::new(options.max_connections.clamp(1, Semaphore::MAX_PERMITS)));
-    let shared = Shared::new(engine, options);
+    let shared = Shared::new(fleet, options);
     spawn_local(shared.clone().run());
     let accepting = async {
         loop {
@@ -81,7 +82,9 @@ async fn converse(shared: Shared, socket: TcpStream) {
 
 async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let replica = replica_page(&path);
     let allowed = match path.as_str() {
+        _ if replica.is_some() => Method::GET,
         "/health" | "/ping" | "/version" | "/v1/models" | "/metrics" => Method::GET,
         "/server_info" | "/get_server_info" if shared.config().engine == EngineKind::Sglang => Method::GET,
         "/v1/completions" | "/v1/chat/completions" | "/tokenize" | "/detokenize" => Method::POST,
@@ -94,6 +97,12 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
         }
         return response;
     }
+    if let Some(replica) = replica {
+        return match shared.page_of(replica) {
+            Some(page) => plain(StatusCode::OK, METRICS, page),
+            None => plain(StatusCode::NOT_FOUND, JSON, r#"{"detail":"Not Found"}"#),
+        };
+    }
     match path.as_str() {
         "/version" => plain(StatusCode::OK, JSON, pages::version(shared.config())),
         "/server_info" | "/get_server_info" => {
@@ -101,12 +110,17 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Response<Body> {
             plain(StatusCode::OK, JSON, sglang::server_info(shared.config(), port).to_string())
         }
         "/v1/models" => plain(StatusCode::OK, JSON, pages::models(shared.config(), shared.started_unix_seconds())),
-        "/metrics" => plain(StatusCode::OK, "text/plain; version=1.0.0; charset=utf-8", shared.page()),
+        "/metrics" => plain(StatusCode::OK, METRICS, shared.page()),
         "/tokenize" | "/detokenize" => tokens(shared, request, &path).await.unwrap_or_else(|error| refuse(&error)),
         "/v1/completions" => generate(shared, request, Endpoint::Completion).await,
         "/v1/chat/completions" => generate(shared, request, Endpoint::Chat).await,
         _ => plain(StatusCode::OK, JSON, ""),
     }
+}
+
+/// The replica whose page `/replicas/N/metrics` is.
+fn replica_page(path: &str) -> Option<usize> {
+    path.strip_prefix("/replicas/")?.strip_suffix("/metrics")?.parse().ok()
 }
 
 async fn tokens(shared: &Shared, request: Request<Incoming>, path: &str) -> Result<Response<Body>, ApiError> {
@@ -130,7 +144,7 @@ async fn generate(shared: &Shared, request: Request<Incoming>, endpoint: Endpoin
         }
         Ok((false, stream)) => match stream.whole().await {
             Ok(bytes) => plain(StatusCode::OK, JSON, bytes),
-            Err(error @ SlowClient) => refuse(&ApiError::internal(error.to_string())),
+            Err(error) => refuse(&ApiError::internal(error.to_string())),
         },
     }
 }
@@ -142,10 +156,20 @@ async fn submit(shared: &Shared, request: Request<Incoming>, endpoint: Endpoint)
     let config = shared.config();
     let ask = Ask::read(&bytes, endpoint, &config.model_name)?;
     let (tag, own_id) = shared.next_request();
-    let prompt: Arc<[u32]> = ask.prompt.into();
-    // What the engine will make of it: an answer states the prompt as the model got it.
-    let seen = config.sampler.prompt.apply(Arc::clone(&prompt));
     let sampling = Some(Box::new(ask.sampling)).filter(|asked| **asked != Sampling::greedy());
+    let mut call = Call {
+        tag,
+        session: None,
+        prompt: ask.prompt,
+        max_tokens: ask.max_tokens,
+        min_tokens: ask.min_tokens,
+        ignore_eos: ask.ignore_eos,
+        features: Features::default(),
+        sampling,
+    };
+    shared.render(&mut call);
+    // What the engine will make of it: an answer states the prompt as the model got it.
+    let seen = config.sampler.prompt.apply(Arc::from(call.prompt.as_slice()));
     let render = Render::new(Heading {
         endpoint,
         id: given_id.unwrap_or(own_id),
@@ -158,19 +182,10 @@ async fn submit(shared: &Shared, request: Request<Incoming>, endpoint: Endpoint)
         include_usage: ask.include_usage,
         continuous_usage: ask.continuous_usage,
         prompt_tokens_details: shared.options().prompt_tokens_details,
-        logprobs: sampling.as_ref().and_then(|asked| asked.logprobs),
+        logprobs: call.sampling.as_ref().and_then(|asked| asked.logprobs),
         token_ids: ask.return_token_ids.then_some(seen),
     });
-    let new = NewRequest {
-        tag,
-        prompt,
-        max_tokens: ask.max_tokens,
-        min_tokens: ask.min_tokens,
-        ignore_eos: ask.ignore_eos,
-        features: Features::default(),
-        sampling,
-    };
-    let stream = shared.submit(new, render).map_err(|refusal| ApiError::bad(refusal.to_string(), None))?;
+    let stream = shared.submit(call, render).map_err(|refused| ApiError::refused(refused.status, refused.message))?;
     Ok((ask.stream, stream))
 }
 

@@ -1,4 +1,4 @@
-//! The engine behind HTTP: OpenAI endpoints with SSE, a metrics page, and a clock.
+//! A deployment behind HTTP: OpenAI endpoints with SSE, metrics pages, and a clock.
 //!
 //! **Time.** With a finite [`ServeOptions::time_scale`] a step ends at an absolute moment of real time, so that lateness
 //! of the process does not add up: the next step begins where the last one was due to end. Tokens reach the client up
@@ -6,6 +6,9 @@
 //! metrics page too, is that much faster for a client. With an infinite scale steps take no real time at all: the
 //! engine's clock moves by steps alone, its metrics page states that virtual time, and a client's own times mean
 //! nothing. Use it to try protocols; a run in virtual time with real arrivals is [`crate::simulate()`].
+//!
+//! **Several replicas** stand behind one address and the deployment's router. `/metrics` shows another replica at each
+//! reading, as a load balancer would; `/replicas/N/metrics` is the page of one.
 //!
 //! **What is simplified.** A word of the prompt is a token, and so is each generated word. Tokenising takes
 //! `frontend_seconds` on the engine's clock whatever it really takes. One choice a request; stop
@@ -17,7 +20,13 @@ mod core;
 mod pace;
 mod stream;
 
-use crate::config::{ConfigError, EngineConfig};
+use crate::{
+    config::EngineConfig,
+    deployment::{Deployment, DeploymentError, fleet::Fleet},
+    fault::{self, Fault},
+};
+use firstcheck_model::run::Arrivals;
+use firstcheck_workload::trace::Trace;
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
@@ -71,9 +80,9 @@ impl Default for ServeOptions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The engine would not start.
-    #[error("the engine refuses its configuration: {0}")]
-    Config(#[from] ConfigError),
+    /// The deployment would not start.
+    #[error(transparent)]
+    Deployment(#[from] DeploymentError),
     /// A time scale that is not one.
     #[error("time_scale is {0}, but must be above zero (`inf`: steps take no real time)")]
     TimeScale(f64),
@@ -105,13 +114,24 @@ impl Server {
     /// Starts an engine at rest and listens. Once this returns, connections are accepted.
     ///
     /// # Errors
-    /// A configuration with which no engine would start, an address that cannot be listened on, a system without
-    /// another thread to give.
+    /// As [`Self::start_deployment`].
     pub fn start(config: EngineConfig, options: ServeOptions) -> Result<Self, ServeError> {
+        Self::start_deployment(&Deployment::single(config), &[], options)
+    }
+
+    /// Starts a deployment at rest, with faults that come and go on its clock, and listens. Once this returns,
+    /// connections are accepted. What faults do to clients is left out: clients are somebody else.
+    ///
+    /// # Errors
+    /// A deployment that would not start, an address that cannot be listened on, a system without another thread to
+    /// give.
+    pub fn start_deployment(healthy: &Deployment, faults: &[Fault], options: ServeOptions) -> Result<Self, ServeError> {
         if options.time_scale.is_nan() || options.time_scale <= 0.0 {
             return Err(ServeError::TimeScale(options.time_scale));
         }
-        let engine = crate::Engine::new(config, options.seed)?;
+        let unknown =
+            Trace { description: "whoever calls".into(), arrivals: Arrivals::Unknown, items: Vec::new(), salt: None };
+        let fleet = Fleet::new(&fault::scenario(healthy, &unknown, faults)?, options.seed)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
         let listen = |source| ServeError::Listen { addr: options.addr, source };
         // The listener registers with the runtime that will poll it.
@@ -122,7 +142,7 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let serve = move || {
             let local = tokio::task::LocalSet::new();
-            local.block_on(&runtime, connection::serve(engine, options, listener, stopped));
+            local.block_on(&runtime, connection::serve(fleet, options, listener, stopped));
         };
         let thread = std::thread::Builder::new().name("sim-serve".into()).spawn(serve).map_err(ServeError::Start)?;
         Ok(Self { addr, stop: Some(stop), thread: Some(thread) })

@@ -16,6 +16,11 @@ impl Pace {
         Self { started: Instant::now(), scale, most_behind }
     }
 
+    /// Whether only steps move the clock.
+    pub(super) fn is_virtual(&self) -> bool {
+        self.scale.is_infinite()
+    }
+
     /// Engine time now; `virtual_ns` where only steps move it.
     pub(super) fn now_ns(&self, virtual_ns: i64) -> i64 {
         if self.scale.is_infinite() {

@@ -1,7 +1,7 @@
 //! The way of an answer from the engine to its connection.
 
 use super::{api::render::Render, core::Shared};
-use crate::{Output, RequestId, StepResult};
+use crate::{Output, StepResult};
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame};
 use std::{
@@ -29,6 +29,8 @@ pub(super) enum State {
     Complete,
     /// The client took too little of it for too long.
     Overflow,
+    /// The replica is gone.
+    Lost,
 }
 
 impl Answer {
@@ -54,17 +56,26 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// Nothing more will come: its connection is to be closed.
+    pub(super) fn lose(&mut self) {
+        self.state = State::Lost;
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
 /// Gives the request up when the connection is gone before the answer's end.
 #[derive(Debug)]
 pub(super) struct Guard {
     pub(super) shared: Shared,
-    pub(super) id: RequestId,
     pub(super) tag: u64,
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.shared.forget(self.id, self.tag);
+        self.shared.forget(self.tag);
     }
 }
 
@@ -81,7 +92,7 @@ impl Stream {
     }
 
     /// Waits for the whole answer.
-    pub(super) async fn whole(self) -> Result<Bytes, SlowClient> {
+    pub(super) async fn whole(self) -> Result<Bytes, Broken> {
         std::future::poll_fn(|context| {
             let mut answer = self.answer.borrow_mut();
             match answer.state {
@@ -90,26 +101,35 @@ impl Stream {
                     Poll::Pending
                 }
                 State::Complete => Poll::Ready(Ok(answer.unsent.split().freeze())),
-                State::Overflow => Poll::Ready(Err(SlowClient)),
+                State::Overflow => Poll::Ready(Err(Broken::SlowClient)),
+                State::Lost => Poll::Ready(Err(Broken::Failed)),
             }
         })
         .await
     }
 }
 
-/// Closes the connection of a client that does not take its answer.
+/// Why a connection is closed before the answer's end.
 #[derive(Debug, thiserror::Error)]
-#[error("the client takes its answer too slowly")]
-pub(super) struct SlowClient;
+pub(super) enum Broken {
+    /// The client does not take its answer.
+    #[error("the client takes its answer too slowly")]
+    SlowClient,
+    /// The engine that answered failed, or was started again.
+    #[error("the engine failed")]
+    Failed,
+}
 
 impl Body for Stream {
     type Data = Bytes;
-    type Error = SlowClient;
+    type Error = Broken;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SlowClient>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let mut answer = self.answer.borrow_mut();
-        if answer.state == State::Overflow {
-            return Poll::Ready(Some(Err(SlowClient)));
+        match answer.state {
+            State::Overflow => return Poll::Ready(Some(Err(Broken::SlowClient))),
+            State::Lost => return Poll::Ready(Some(Err(Broken::Failed))),
+            State::Open | State::Complete => {}
         }
         if !answer.unsent.is_empty() {
             let ready = answer.unsent.split().freeze();

@@ -5,9 +5,9 @@ use crate::{
     deployment::{Deployment, fleet::Fleet},
     emit::{
         attachment::Attachment,
-        log::{LogOptions, Notice, ServerLog},
+        log::{Death, LogOptions, Notice, ServerLog},
     },
-    memory,
+    engine, memory,
 };
 
 /// Which files a run leaves. All of them cost memory that grows with the run's length, none with its requests unless it
@@ -53,6 +53,7 @@ pub(super) struct Witness {
 struct Logged {
     log: ServerLog,
     restarts: u32,
+    dead: bool,
 }
 
 impl Witness {
@@ -62,7 +63,7 @@ impl Witness {
             let options = LogOptions { verbose: artefacts.verbose, pid, ..LogOptions::default() };
             let mut log = ServerLog::new(&replica.engine, options);
             log.start(&memory::start(&replica.engine));
-            Logged { log, restarts: 0 }
+            Logged { log, restarts: 0, dead: false }
         };
         let replicas = fleet.deployment().replicas.iter().enumerate();
         Self {
@@ -88,6 +89,11 @@ impl Witness {
             dumps.look(fleet, now_ns);
         }
         for (place, (logged, member)) in self.logs.iter_mut().zip(fleet.members()).enumerate() {
+            let death = member.engine().death();
+            if let (false, Some(death)) = (logged.dead, death) {
+                logged.log.notice(now_ns, &Notice::Died(told(death)));
+            }
+            logged.dead = death.is_some();
             if member.restarts() > logged.restarts {
                 logged.restarts = member.restarts();
                 if let Some(replica) = fleet.deployment().replicas.get(place) {
@@ -106,5 +112,17 @@ impl Witness {
         let steps = self.steps.map(|steps| steps.finish(deployment)).unwrap_or_default();
         let dumps = self.dumps.map(DumpWatch::finish).unwrap_or_default();
         self.logs.into_iter().enumerate().map(named).chain(steps).chain(dumps).collect()
+    }
+}
+
+/// An engine's death as its log tells it.
+fn told(death: &engine::Death) -> Death {
+    match death {
+        engine::Death::Killed => Death::Killed,
+        engine::Death::OutOfMemory(memory) => Death::EncoderOutOfMemory {
+            gpu: 0,
+            tried: memory.tried_bytes,
+            free: memory.reserve_bytes - memory.held_bytes,
+        },
     }
 }

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     deployment::{
-        Call, Client, Row,
-        fleet::{Fleet, Happening, Ticket},
+        Call, Client, HandedOver, Row,
+        fleet::{Fleet, Happening, RESET, Refused, Ticket},
     },
     emit::outputs::Answer,
     engine::{Finished, Spoken, StepResult},
@@ -34,6 +34,8 @@ pub(super) struct Caller<'a> {
     tickets: Vec<Option<Ticket>>,
     /// Attempts made at each row.
     attempts: Vec<u8>,
+    /// How each row came from one pool to the other; empty where there is one only.
+    handed_over: Vec<Option<HandedOver>>,
     /// Rows of its own that have not ended.
     open: usize,
     gate: Gate,
@@ -58,7 +60,12 @@ struct Gate {
 }
 
 impl<'a> Caller<'a> {
-    pub(super) fn new(trace: &'a Trace, others: &'a [Offered], options: &SimulateOptions) -> Result<Self, SimError> {
+    pub(super) fn new(
+        trace: &'a Trace,
+        others: &'a [Offered],
+        pools: bool,
+        options: &SimulateOptions,
+    ) -> Result<Self, SimError> {
         let rows = trace.items.len();
         let forced: u64 = trace.items.iter().filter_map(|item| item.output_tokens).map(u64::from).sum();
         let expected = if options.events { forced.min(1 << 24) as usize } else { 0 };
@@ -67,6 +74,7 @@ impl<'a> Caller<'a> {
             requests: vec![Request::offered(Moment::NEVER); rows],
             tickets: vec![None; rows + others.len()],
             attempts: vec![0; rows + others.len()],
+            handed_over: if pools { vec![None; rows] } else { Vec::new() },
             open: rows,
             gate: Gate::default(),
             client: Client::default(),
@@ -134,6 +142,7 @@ impl<'a> Caller<'a> {
         let item = self.as_sent(fleet, row, now_ns);
         let mut call = call(u64::from(row), &item, self.trace.salt.as_deref());
         call.sampling = self.asking.as_ref().map(|asking| Box::new(asking.of_row(row)));
+        fleet.render(now_ns, &mut call);
         let client = self.client;
         let request = &mut self.requests[row as usize];
         if !request.sent.reached() {
@@ -150,7 +159,18 @@ impl<'a> Caller<'a> {
                 self.tickets[row as usize] = Some(ticket);
                 self.set_timers(&client, row, now_ns);
             }
-            Err(refusal) => self.end(row, now_ns, Fate::Rejected, Some(format!("http 400: {refusal}"))),
+            Err(refused) => self.refused(row, now_ns, refused),
+        }
+    }
+
+    fn refused(&mut self, row: u32, now_ns: i64, refused: Refused) {
+        let Refused { status, message } = refused;
+        match status {
+            None => self.fail(row, now_ns, Fate::Failed, &message),
+            Some(status @ (429 | 503)) => self.fail(row, now_ns, Fate::Rejected, &format!("http {status}: {message}")),
+            Some(status @ 500..) => self.fail(row, now_ns, Fate::Failed, &format!("http {status}: {message}")),
+            // What was asked wrongly stays wrong.
+            Some(status) => self.end(row, now_ns, Fate::Rejected, Some(format!("http {status}: {message}"))),
         }
     }
 
@@ -186,8 +206,10 @@ impl<'a> Caller<'a> {
             return;
         }
         if let Some(item) = self.others.get(row as usize - self.requests.len()) {
+            let mut call = call(u64::from(row), item, None);
+            fleet.render(now_ns, &mut call);
             // What is refused is theirs to know.
-            let _ = fleet.submit(now_ns, call(u64::from(row), item, None));
+            let _ = fleet.submit(now_ns, call);
         }
     }
 
@@ -229,11 +251,33 @@ impl<'a> Caller<'a> {
         self.plan.ended(row, now_ns, self.client.think_factor);
     }
 
+    /// The run is over: what was sent and has not ended is given up.
+    pub(super) fn close(&mut self, now_ns: i64) {
+        for request in &mut self.requests {
+            if request.sent.reached() && !request.done.reached() {
+                request.fate = Fate::Cancelled;
+                request.error = Some("no answer by the end of the run".into());
+                request.done = Moment::at(now_ns);
+            }
+        }
+    }
+
     /// A replica says what happened.
     pub(super) fn hear(&mut self, now_ns: i64, replica: usize, happening: Happening<'_>) {
         match happening {
             Happening::Step(result) => self.see(now_ns, replica, &result),
             Happening::Restarted => self.lose(now_ns, replica),
+            Happening::HandedOver(tag, handed_over) => {
+                if let Some(known) = self.handed_over.get_mut(tag as usize) {
+                    *known = Some(handed_over);
+                }
+            }
+            Happening::Failed(tag, why) => {
+                self.tickets[tag as usize] = None;
+                if self.is_own(tag as u32) {
+                    self.fail(tag as u32, now_ns, Fate::Failed, why);
+                }
+            }
         }
     }
 
@@ -299,6 +343,7 @@ impl<'a> Caller<'a> {
             prompt_tokens: ended.prompt_tokens,
             output_tokens: ended.output_tokens,
             life: ended.life,
+            handed_over: self.handed_over.get(row).copied().flatten(),
         });
         self.after_end(row as u32, seen_ns);
     }
@@ -311,7 +356,7 @@ impl<'a> Caller<'a> {
             }
             self.tickets[row] = None;
             if row < self.requests.len() {
-                self.fail(row as u32, now_ns, Fate::Failed, "connection reset by peer");
+                self.fail(row as u32, now_ns, Fate::Failed, RESET);
             }
         }
     }

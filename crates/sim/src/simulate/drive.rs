@@ -4,6 +4,7 @@ use super::{
     SimError, SimulateOptions,
     artefacts::Witness,
     caller::Caller,
+    nanoseconds,
     scrape::Scraper,
     truth::{ReplicaTruth, Truth},
 };
@@ -30,15 +31,17 @@ pub(super) struct Drive<'a> {
     caller: Caller<'a>,
     scraper: Scraper,
     witness: Witness,
+    patience_ns: i64,
 }
 
 impl<'a> Drive<'a> {
     pub(super) fn new(scenario: &'a Scenario, trace: &'a Trace, options: &SimulateOptions) -> Result<Self, SimError> {
         let fleet = Fleet::new(scenario, options.seed)?;
         Ok(Self {
-            caller: Caller::new(trace, scenario.others(), options)?,
+            caller: Caller::new(trace, scenario.others(), fleet.deployment().is_disaggregated(), options)?,
             scraper: Scraper::new(&fleet, trace, options),
             witness: Witness::new(&fleet, options.artefacts),
+            patience_ns: nanoseconds(options.patience),
             fleet,
         })
     }
@@ -57,8 +60,13 @@ impl<'a> Drive<'a> {
             }
             now_ns = until_ns;
             let caller = &mut self.caller;
-            self.fleet.advance(now_ns, |replica, happening| caller.hear(now_ns, replica, happening));
+            self.fleet.advance(now_ns, now_ns, |replica, happening| caller.hear(now_ns, replica, happening));
             self.witness.after(&self.fleet, now_ns);
+        }
+        if !self.caller.is_done() {
+            // Nothing will happen any more: the client waits for it in vain.
+            now_ns = now_ns.saturating_add(self.patience_ns);
+            self.caller.close(now_ns);
         }
         self.witness.before(&self.fleet, now_ns);
         self.scraper.end(&self.fleet, now_ns);

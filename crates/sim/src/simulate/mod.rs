@@ -49,12 +49,14 @@ pub struct SimulateOptions {
     pub asking: Option<Asking>,
     /// A trainer that computes log probabilities of what is recorded, in an attachment.
     pub trainer: Option<Trainer>,
+    /// How long the client waits for answers when nothing moves any more.
+    pub patience: Seconds,
     /// Whether every event is recorded: without them a run of millions of requests fits into memory.
     pub events: bool,
 }
 
 impl SimulateOptions {
-    /// No warm-up, a sample every 5 s, every event.
+    /// No warm-up, a sample every 5 s, 60 s of patience, every event, no logs.
     pub fn new(seed: u64, run: impl Into<String>) -> Self {
         Self {
             seed,
@@ -66,6 +68,7 @@ impl SimulateOptions {
             artefacts: Artefacts::default(),
             asking: None,
             trainer: None,
+            patience: Seconds(60.0),
             events: true,
         }
     }
@@ -155,6 +158,7 @@ impl SimulateOptions {
     fn validate(&self) -> Result<(), SimError> {
         let checks = [
             ("warm_up", self.warm_up.0, self.warm_up.0 >= 0.0, "zero or more"),
+            ("patience", self.patience.0, self.patience.0 >= 0.0, "zero or more"),
             ("scrape_interval", self.scrape_interval.0, self.scrape_interval.0 >= 1e-3, "at least 1 ms"),
         ];
         for (name, seconds, in_range, expected) in checks {

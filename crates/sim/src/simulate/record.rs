@@ -86,21 +86,31 @@ fn punctual() -> ClientHealth {
     }
 }
 
-/// The stages that vLLM's request span tells: queue, prefill, decode. A wait after a preemption lies within decode.
+/// The stages that request spans tell: queue, prefill, decode; between two pools, the transfer. A wait after a preemption
+/// lies within decode.
 fn spans(row: u32, request: Option<&RequestTruth>, name: impl Fn(u32) -> Option<String>) -> Vec<StageSpan> {
-    let Some(RequestTruth { life, replica, .. }) = request else { return Vec::new() };
-    let (Some(scheduled), Some(first), Some(last)) = (life.scheduled_ns, life.first_token_ns, life.last_token_ns)
-    else {
-        return Vec::new();
+    let Some(truth) = request else { return Vec::new() };
+    // Of two pools, the first computes the prompt.
+    let (prompt, prompt_replica) = match &truth.handed_over {
+        None => (&truth.life, truth.replica),
+        Some(handed_over) => (&handed_over.prefill, handed_over.prefill_replica),
     };
-    let stages =
-        [(Stage::Queue, life.queued_ns, scheduled), (Stage::Prefill, scheduled, first), (Stage::Decode, first, last)];
-    let span = |(stage, start, end)| StageSpan {
+    let (Some(scheduled), Some(prefilled)) = (prompt.scheduled_ns, prompt.first_token_ns) else { return Vec::new() };
+    let (Some(first), Some(last)) = (truth.life.first_token_ns, truth.life.last_token_ns) else { return Vec::new() };
+    let span = |stage, replica, start, end| StageSpan {
         request: row,
         stage,
         start: Moment::at(start),
         end: Moment::at(end),
-        replica: name(*replica),
+        replica: name(replica),
     };
-    stages.map(span).to_vec()
+    let mut spans = vec![
+        span(Stage::Queue, prompt_replica, prompt.queued_ns, scheduled),
+        span(Stage::Prefill, prompt_replica, scheduled, prefilled),
+    ];
+    if let Some(handed_over) = truth.handed_over.filter(|handed_over| handed_over.tokens > 0) {
+        spans.push(span(Stage::KvTransfer, truth.replica, handed_over.transfer_start_ns, handed_over.arrived_ns));
+    }
+    spans.push(span(Stage::Decode, truth.replica, first, last));
+    spans
 }

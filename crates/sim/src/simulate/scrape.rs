@@ -114,6 +114,10 @@ impl Scraper {
     /// Reads a replica's page into the page of number `place`.
     fn read(&mut self, fleet: &Fleet, replica: usize, place: usize, at_ns: i64) {
         let member = &fleet.members()[replica];
+        if !member.is_up() {
+            // Nobody listens there.
+            return;
+        }
         let config = member.engine().config();
         let process =
             Process { start_unix_seconds: member.started_seconds(), resident_bytes: Some(config.resident_bytes) };

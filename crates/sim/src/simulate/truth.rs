@@ -1,6 +1,6 @@
 //! What really happened in a simulated run.
 
-use crate::{fault::Fault, request::Life};
+use crate::{deployment::HandedOver, fault::Fault, request::Life};
 use serde::Serialize;
 
 /// The engine's own account of a run.
@@ -73,8 +73,10 @@ pub struct RequestTruth {
     pub prompt_tokens: u32,
     /// Tokens generated.
     pub output_tokens: u32,
-    /// Its course.
+    /// Its course; of two pools, in the one that answered.
     pub life: Life,
+    /// How it came from one pool to the other, where there are two.
+    pub handed_over: Option<HandedOver>,
 }
 
 impl RequestTruth {

@@ -12,6 +12,7 @@ mod client;
 mod config;
 mod deployment;
 mod determinism;
+mod disaggregated;
 mod fault;
 mod invariants;
 mod language;

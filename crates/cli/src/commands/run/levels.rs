@@ -6,20 +6,20 @@ use firstcheck_workload::{arrivals::ArrivalProcess, spec::Spec};
 
 /// One run of a sweep, or the only one.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Level {
+pub(in crate::commands) struct Level {
     /// Its name in a sweep: `rate 4`; none for a single run.
-    pub(super) name: Option<String>,
+    pub(in crate::commands) name: Option<String>,
     /// Its folder in a sweep: `rate-4`.
-    pub(super) folder: Option<String>,
+    pub(in crate::commands) folder: Option<String>,
     /// How its requests arrive; none: as the source says.
-    pub(super) arrivals: Option<ArrivalProcess>,
+    pub(in crate::commands) arrivals: Option<ArrivalProcess>,
 }
 
 /// The levels that the arguments ask for; where they ask for none, what `configured` says.
 ///
 /// # Errors
 /// A process without its rate, or a trace that is asked for a rate.
-pub(super) fn levels(args: &ArrivalArgs, configured: &Spec) -> anyhow::Result<Vec<Level>> {
+pub(in crate::commands) fn levels(args: &ArrivalArgs, configured: &Spec) -> anyhow::Result<Vec<Level>> {
     let single = |arrivals| Ok(vec![Level { name: None, folder: None, arrivals }]);
     if let Some(concurrency) = args.concurrency {
         return single(Some(ArrivalProcess::Closed { concurrency }));

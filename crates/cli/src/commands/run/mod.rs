@@ -1,8 +1,9 @@
 //! `firstcheck run`: a deployment is offered a workload, once or at several levels.
 
 mod interrupt;
-mod levels;
+pub(super) mod levels;
 mod settings;
+pub(super) mod workload;
 
 use crate::{
     app::{Context, TOOL},

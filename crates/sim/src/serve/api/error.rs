@@ -24,6 +24,17 @@ impl ApiError {
         Self { status: StatusCode::NOT_FOUND, message, kind: "NotFoundError", param: Some("model") }
     }
 
+    /// A request that was not taken, under its status; without one nobody was there to take it.
+    pub(crate) fn refused(status: Option<u16>, message: String) -> Self {
+        let unavailable = StatusCode::SERVICE_UNAVAILABLE;
+        let status = status.map_or(unavailable, |status| StatusCode::from_u16(status).unwrap_or(unavailable));
+        match status {
+            StatusCode::BAD_REQUEST => Self::bad(message, None),
+            StatusCode::INTERNAL_SERVER_ERROR => Self::internal(message),
+            status => Self { status, message, kind: "ServiceUnavailableError", param: None },
+        }
+    }
+
     /// A body beyond the limit.
     pub(crate) fn too_large(limit: usize) -> Self {
         let message = format!("the request body exceeds {limit} bytes");

@@ -2,5 +2,6 @@
 
 mod client;
 mod protocol;
+mod replicas;
 mod sampling;
 mod time;

@@ -1,0 +1,131 @@
+//! What is offered, and for how long.
+
+use super::unread;
+use crate::args::{PeriodArgs, SaltArg, WorkloadArgs};
+use anyhow::Context as _;
+use firstcheck_model::{report::Unread, run::CacheState};
+use firstcheck_workload::{
+    arrivals::ArrivalProcess,
+    distribution::Distribution,
+    spec::{Source, Spec},
+    trace::Trace,
+};
+use std::{
+    fs::File,
+    hash::{BuildHasher, Hasher, RandomState},
+    io::{BufRead, BufReader},
+    time::Duration,
+};
+
+/// Window of a run that says neither how long nor how many.
+const DEFAULT_WINDOW: Duration = Duration::from_secs(60);
+/// Warm-up of a run that is bounded by time.
+const DEFAULT_WARM_UP: Duration = Duration::from_secs(30);
+/// Prompt and output tokens of a synthetic workload that says nothing of them.
+const DEFAULT_TOKENS: (u32, u32) = (512, 128);
+/// Requests a second that no stream of a closed loop exceeds: its rows have to be laid out before the run.
+const FASTEST_STREAM: f64 = 20.0;
+
+/// What is offered, and for how long.
+pub(in crate::commands) struct Workload {
+    pub(in crate::commands) seed: u64,
+    /// Length of the window; `None`: to the end of the requests.
+    pub(in crate::commands) window: Option<Duration>,
+    pub(in crate::commands) warm_up: Duration,
+    pub(in crate::commands) cache: CacheState,
+    spec: Spec,
+}
+
+impl Workload {
+    /// What the arguments say, else what the configuration says, else a synthetic one.
+    ///
+    /// # Errors
+    /// A configured duration that is none.
+    pub(in crate::commands) fn new(args: WorkloadArgs, period: &PeriodArgs, configured: &Spec) -> anyhow::Result<Self> {
+        let seed = args.seed.unwrap_or_else(|| random() & 0xffff_ffff);
+        let cache = match (args.cache, &args.salt) {
+            (Some(state), _) => state.into(),
+            (None, SaltArg::Auto) => CacheState::Cold,
+            (None, _) => CacheState::Unknown,
+        };
+        let spec = spec(args, period, configured);
+        let by_time = period.duration.is_some() || spec.duration_s.is_some();
+        let counted = spec.requests.is_some() || spec.source != Source::Synthetic;
+        let window = match (period.duration, spec.duration_s) {
+            (Some(window), _) => Some(window),
+            (None, Some(seconds)) => {
+                let window = Duration::try_from_secs_f64(seconds);
+                Some(window.with_context(|| format!("[workload] duration_s is {seconds}: it must be positive"))?)
+            }
+            (None, None) if counted => None,
+            (None, None) => Some(DEFAULT_WINDOW),
+        };
+        let default = if by_time || !counted { DEFAULT_WARM_UP } else { Duration::ZERO };
+        Ok(Self { seed, window, warm_up: period.warm_up.unwrap_or(default), cache, spec })
+    }
+
+    /// Whether its requests arrive as a file says.
+    pub(in crate::commands) fn is_synthetic(&self) -> bool {
+        self.spec.source == Source::Synthetic
+    }
+
+    /// The trace with `arrivals`, and rows of its file that were left out.
+    ///
+    /// # Errors
+    /// A workload that cannot be made, with its file.
+    pub(in crate::commands) fn trace(&self, arrivals: Option<ArrivalProcess>) -> anyhow::Result<(Trace, Vec<Unread>)> {
+        let mut spec = self.spec.clone();
+        spec.arrivals = arrivals;
+        // The trace covers the warm-up as well.
+        spec.duration_s = self.window.map(|window| (self.warm_up + window).as_secs_f64());
+        if let (Some(ArrivalProcess::Closed { concurrency }), Some(seconds), None) =
+            (spec.arrivals, spec.duration_s, spec.requests)
+            && spec.source == Source::Synthetic
+        {
+            spec.requests = Some((f64::from(concurrency) * seconds * FASTEST_STREAM).ceil() as u32);
+        }
+        let Some(path) = spec.file.clone() else {
+            let generated = spec.generate(self.seed, None).context("cannot make the workload")?;
+            return Ok((generated.trace, Vec::new()));
+        };
+        let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut reader: Box<dyn BufRead> = Box::new(BufReader::new(file));
+        let generated = spec.generate(self.seed, Some(&mut *reader));
+        let generated = generated.with_context(|| format!("cannot make the workload of {}", path.display()))?;
+        let skipped = generated.skipped.iter().map(|skipped| unread(&path, skipped)).collect();
+        Ok((generated.trace, skipped))
+    }
+}
+
+/// A number from the operating system's randomness, for a seed that is then printed.
+pub(super) fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+fn spec(args: WorkloadArgs, period: &PeriodArgs, configured: &Spec) -> Spec {
+    let mut spec = configured.clone();
+    if let Some(source) = args.workload {
+        spec.source = source.source;
+        spec.file = source.file;
+    }
+    spec.input = args.input_tokens.or(spec.input);
+    spec.output = args.output_tokens.or(spec.output);
+    if spec.source == Source::Synthetic {
+        let (input, output) = DEFAULT_TOKENS;
+        spec.input = spec.input.or_else(|| Some(Distribution::fixed(input)));
+        spec.output = spec.output.or_else(|| Some(Distribution::fixed(output)));
+    }
+    spec.prefix = args.prefix.or(spec.prefix);
+    spec.turns = args.turns.or(spec.turns);
+    spec.think_ms = args.think_ms.or(spec.think_ms);
+    spec.all_turns |= args.all_turns;
+    spec.skip_bad |= args.skip_bad;
+    spec.offset = args.offset.unwrap_or(spec.offset);
+    spec.requests = period.requests.or(spec.requests);
+    spec.salt = match args.salt {
+        SaltArg::Auto => Some(spec.salt.unwrap_or_else(|| format!("{:016x}", random()))),
+        SaltArg::None => None,
+        SaltArg::Text(text) => Some(text),
+    };
+    spec
+}

@@ -1,0 +1,165 @@
+//! `firstcheck sim run`: a whole run in virtual time.
+
+use super::deployment::{deployment, faults};
+use crate::{
+    app::Context,
+    args::{ArrivalArgs, CacheArg, PeriodArgs, SaltArg, SimArrivalArgs, SimRecordArgs, SimRunArgs, WorkloadArgs},
+    commands::{
+        free_folder,
+        run::{levels::levels, workload::Workload},
+    },
+    output,
+};
+use anyhow::{Context as _, bail};
+use firstcheck_bundle::{Rows, Writer};
+use firstcheck_ingest::vocabulary;
+use firstcheck_model::{
+    exit_code::FINE,
+    request::{Fate, Request},
+    unit::Seconds,
+};
+use firstcheck_sim::{SimulateOptions, Simulated, fault, simulate_scenario};
+use firstcheck_workload::{arrivals::ArrivalProcess, spec::Spec, trace::Trace};
+use std::{
+    ffi::OsString,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// Requests a second of a synthetic workload that says nothing of its arrivals.
+const DEFAULT_RATE: f64 = 4.0;
+/// Seed where none is given: equal arguments give equal bundles.
+const DEFAULT_SEED: u64 = 1;
+
+/// Simulates, writes the bundle and the truth, and says what was done.
+///
+/// # Errors
+/// A deployment that would not start, a workload that cannot be made, a folder or file that cannot be written.
+pub(super) fn run(args: SimRunArgs, context: &Context) -> anyhow::Result<u8> {
+    let SimRunArgs { deployment: of, faults: wrong, workload, arrivals, record } = args;
+    let (deployment, faults) = (deployment(&of)?, faults(&wrong)?);
+    let out = folder(&record)?;
+    let truth = record.truth.clone().unwrap_or_else(|| beside(&out));
+    if truth.exists() {
+        bail!("{} is there already: name another file with --truth", truth.display());
+    }
+    let workload = offered(workload, &record, &context.config.workload)?;
+    let process = process(&arrivals, &workload, &context.config.workload)?;
+    let (trace, unread) = workload.trace(process)?;
+    let slo = record.slo.or_else(|| context.config.slo()).or(context.config.compare.slo);
+    let options = SimulateOptions { slo, ..options(&workload, &record, &out) };
+    let scenario = fault::scenario(&deployment, &trace, &faults)?;
+    let mut simulated = simulate_scenario(&scenario, &trace, &options)?;
+    vocabulary::apply(&mut simulated.recording.signals);
+    write_bundle(&out, &simulated)?;
+    let text = serde_json::to_string_pretty(&simulated.truth).context("cannot write the truth")?;
+    fs::write(&truth, text + "\n").with_context(|| format!("cannot write {}", truth.display()))?;
+    let mut said = said(&simulated, &trace, deployment.replicas.len());
+    for row in &unread {
+        let _ = writeln!(said, "left out: {}: {}", row.path, row.reason);
+    }
+    let _ = writeln!(said, "bundle: {}\ntruth: {}", out.display(), truth.display());
+    output::print(&said)?;
+    Ok(FINE)
+}
+
+/// The bundle's folder: a new one, or one that is empty.
+fn folder(record: &SimRecordArgs) -> anyhow::Result<PathBuf> {
+    let Some(out) = &record.out else { return free_folder(Path::new(""), "firstcheck-sim") };
+    if fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!("{} is not empty: name a new folder with --out", out.display());
+    }
+    Ok(out.clone())
+}
+
+fn beside(out: &Path) -> PathBuf {
+    let mut name = out.file_name().map_or_else(|| OsString::from("run"), ToOwned::to_owned);
+    name.push(".truth.json");
+    out.with_file_name(name)
+}
+
+/// The workload. A simulated cache is always cold: a salt would only make equal arguments give other prompts.
+fn offered(mut args: WorkloadArgs, record: &SimRecordArgs, configured: &Spec) -> anyhow::Result<Workload> {
+    if args.salt == SaltArg::Auto {
+        args.salt = SaltArg::None;
+        args.cache = args.cache.or(Some(CacheArg::Cold));
+    }
+    args.seed = args.seed.or(Some(DEFAULT_SEED));
+    let period = PeriodArgs {
+        duration: record.duration,
+        requests: record.requests,
+        warm_up: record.warm_up,
+        drain: Duration::ZERO,
+    };
+    Workload::new(args, &period, configured)
+}
+
+fn process(args: &SimArrivalArgs, workload: &Workload, configured: &Spec) -> anyhow::Result<Option<ArrivalProcess>> {
+    let silent = args.rate.is_none() && args.concurrency.is_none() && configured.arrivals.is_none();
+    let arrivals = ArrivalArgs {
+        rate: if silent && workload.is_synthetic() { Some(DEFAULT_RATE) } else { args.rate },
+        arrivals: args.arrivals,
+        concurrency: args.concurrency,
+        sweep_rate: Vec::new(),
+        sweep_concurrency: Vec::new(),
+        ramp: Duration::ZERO,
+    };
+    Ok(levels(&arrivals, configured)?.into_iter().next().and_then(|level| level.arrivals))
+}
+
+fn options(workload: &Workload, record: &SimRecordArgs, out: &Path) -> SimulateOptions {
+    let name = out.file_name().map_or_else(|| "sim".into(), |name| name.to_string_lossy().into_owned());
+    let mut options = SimulateOptions::new(workload.seed, format!("{name}-{}", workload.seed));
+    options.warm_up = Seconds(workload.warm_up.as_secs_f64());
+    options.scrape_interval = Seconds(record.scrape_interval.as_secs_f64());
+    let end = workload.window.map(|window| workload.warm_up + window);
+    options.window_end = end.map(|end| firstcheck_model::moment::Moment::from_seconds(end.as_secs_f64()));
+    options.events = !record.no_events;
+    options.artefacts.logs = true;
+    options
+}
+
+fn write_bundle(out: &Path, simulated: &Simulated) -> anyhow::Result<()> {
+    let recording = &simulated.recording;
+    let mut writer = Writer::create(out, &recording.info)?;
+    let requests: Vec<(u32, Request)> = (0..).zip(recording.requests.0.iter().cloned()).collect();
+    writer.append(Rows {
+        requests: &requests,
+        events: &recording.events,
+        signals: &recording.signals,
+        spans: &recording.spans,
+    })?;
+    for attachment in &simulated.attachments {
+        writer.attach(&attachment.name, attachment.content.as_slice())?;
+    }
+    writer.finish(recording.info.clone())?;
+    Ok(())
+}
+
+/// What was done, in a few lines.
+fn said(simulated: &Simulated, trace: &Trace, replicas: usize) -> String {
+    let (requests, truth) = (&simulated.recording.requests.0, &simulated.truth);
+    let prompts: u64 = requests.iter().filter_map(|request| request.prompt_tokens).map(u64::from).sum();
+    let mut text = format!(
+        "{} requests in {:.1} s of virtual time on {replicas} replica{}: {}\n",
+        requests.len(),
+        truth.end_ns as f64 * 1e-9,
+        if replicas == 1 { "" } else { "s" },
+        trace.description,
+    );
+    let fates = Fate::ALL.map(|fate| (fate, requests.iter().filter(|request| request.fate == fate).count()));
+    let fates: Vec<String> =
+        fates.iter().filter(|(_, n)| *n > 0).map(|(fate, n)| format!("{n} {}", fate.name())).collect();
+    let _ = writeln!(text, "ended: {}", fates.join(", "));
+    let _ = writeln!(
+        text,
+        "tokens: {prompts} prompt, {} generated, {} computed again; {} preemptions; {} steps",
+        truth.generation_tokens, truth.recomputed_tokens, truth.preemptions, truth.steps,
+    );
+    for fault in &truth.faults {
+        let _ = writeln!(text, "fault: {} ({}, {})", fault.fault, fault.symptom, fault.cause);
+    }
+    text
+}
