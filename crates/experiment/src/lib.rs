@@ -7,6 +7,7 @@ pub mod demo;
 pub mod drive;
 pub mod error;
 pub mod event;
+pub mod fidelity;
 pub mod ledger;
 pub mod plan;
 pub mod simulated;

@@ -63,4 +63,4 @@ pub use simulate::{
     Attachment, RequestTruth, SimError, SimulateOptions, Simulated, Truth, simulate, simulate_scenario, simulate_with_truth,
 };
 pub use step::{GraphUse, RankStep, StepRecord};
-pub use timing::{Linear, Noise, Preset, Roofline, StepShape, Timing};
+pub use timing::{ExpertParallel, Linear, Noise, Preset, Roofline, Shape, StepShape, Timing};

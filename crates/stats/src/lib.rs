@@ -14,6 +14,7 @@
 //! | decision against a margin | [`gate`], [`max_t`], [`sequential`], [`mde`] |
 //! | one run a side | [`batches`], [`welch`], [`prediction`] |
 //! | diagnostics of one run | [`mser`] |
+//! | parameters of a model | [`simplex`] |
 //!
 //! An unbounded value is +∞ inside a [`quantile::Sample`] and an explicit
 //! variant in every difference. No function makes a NaN out of numbers,
@@ -35,6 +36,7 @@ pub mod prediction;
 pub mod quantile;
 pub mod ratio;
 pub mod sequential;
+pub mod simplex;
 pub mod student;
 pub mod welch;
 

@@ -3,5 +3,5 @@
 mod geometry;
 mod gpu;
 
-pub use geometry::ModelGeometry;
+pub use geometry::{Experts, ModelGeometry};
 pub use gpu::Gpu;

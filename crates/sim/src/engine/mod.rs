@@ -226,6 +226,11 @@ impl Engine {
         self.core.waiting().map(|slot| self.slots.id_of(slot))
     }
 
+    /// Requests handed in that the core has not taken in yet.
+    pub fn incoming(&self) -> usize {
+        self.incoming.len()
+    }
+
     /// The batch of the step in hand, or of the last one: who computes how many tokens.
     pub fn batch(&self) -> impl ExactSizeIterator<Item = (RequestId, u32)> + '_ {
         self.core.batch().iter().map(|Scheduled { id, tokens, .. }| (*id, *tokens))

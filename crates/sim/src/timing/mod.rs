@@ -8,7 +8,7 @@ mod roofline;
 pub use linear::Linear;
 pub use noise::Noise;
 pub use presets::Preset;
-pub use roofline::{Roofline, Shape};
+pub use roofline::{ExpertParallel, Roofline, Shape};
 
 pub(crate) use noise::NoiseSource;
 pub(crate) use roofline::Prepared;

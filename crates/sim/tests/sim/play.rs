@@ -10,7 +10,7 @@ pub fn small() -> EngineConfig {
         max_num_seqs: 8,
         max_num_batched_tokens: 64,
         max_model_len: 128,
-        timing: Timing::Linear(Linear { base: 0.010, per_token: 0.001, per_kv_token: 0.0 }),
+        timing: Timing::Linear(Linear { base: 0.010, per_token: 0.001, per_sequence: 0.0, per_kv_token: 0.0 }),
         host_seconds: 0.0,
         frontend_seconds: 0.0,
         noise: Noise::NONE,

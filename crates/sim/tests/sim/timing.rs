@@ -1,6 +1,7 @@
 //! Step times against measured kernel sums.
 
-use firstcheck_sim::{Preset, StepShape, Timing};
+use firstcheck_model::hardware::Gpu;
+use firstcheck_sim::{ExpertParallel, Preset, Roofline, Shape, StepShape, Timing};
 
 fn decode(sequences: u32, context: u32) -> StepShape {
     let mut shape = StepShape::default();
@@ -115,4 +116,31 @@ fn grid_error(preset: Preset, line: &str) -> f64 {
         shape.add(0, prompt, true);
     }
     (Timing::Preset(preset).gpu_seconds(&shape) * 1e3 / number(4) - 1.0).abs()
+}
+
+#[test]
+fn a_token_uses_a_tenth_of_a_model_with_experts() {
+    let geometry = Shape::Qwen30bA3b.geometry();
+    let (all, active) = (geometry.layer_parameters(), geometry.active_layer_parameters());
+    assert!((all / 29.9e9 - 1.0).abs() < 0.01 && (active / 2.73e9 - 1.0).abs() < 0.01, "{all} {active}");
+    let experts = geometry.experts.unwrap();
+    assert!((experts.touched(1.0) - 8.0).abs() < 1e-9);
+    assert!(experts.touched(64.0) > 120.0 && experts.touched(1e6) <= 128.0);
+}
+
+#[test]
+fn a_step_reads_the_experts_that_it_touches() {
+    let alone = Roofline::from_datasheet(&Gpu::RTX_PRO_6000_SERVER, Shape::Qwen30bA3b);
+    let reading = |roofline: Roofline, sequences: u32| {
+        let fixed = 48.0 * roofline.per_layer;
+        (Timing::Roofline(roofline).gpu_seconds(&decode(sequences, 1)) - fixed) * roofline.bandwidth
+    };
+    // One token: attention, router, head and 8 of 128 experts, 2 bytes each.
+    let one = 2.0 * (0.906e9 + 12.6e6 + 0.311e9 + 8.0 * 0.2265e9);
+    assert!((reading(alone, 1) / one - 1.0).abs() < 0.03, "{} {one}", reading(alone, 1));
+    assert!(reading(alone, 64) > 8.0 * reading(alone, 1));
+    // Two ranks that share the experts read half of them each, for the tokens of both.
+    let spread = Roofline { expert_parallel: Some(ExpertParallel { ranks: 2, exchange: 1e15 }), ..alone };
+    let ratio = reading(spread, 128) / reading(alone, 128);
+    assert!((0.5..0.6).contains(&ratio), "{ratio}");
 }

@@ -10,5 +10,6 @@ mod quantile;
 mod random;
 mod ratio;
 mod sequential;
+mod simplex;
 mod single_run;
 mod student;

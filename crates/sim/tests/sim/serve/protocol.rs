@@ -204,7 +204,7 @@ fn the_page_counts_what_was_answered() {
 
 /// Steps of 20 ms of real time.
 fn slow() -> Server {
-    let timing = Timing::Linear(Linear { base: 0.02, per_token: 0.0, per_kv_token: 0.0 });
+    let timing = Timing::Linear(Linear { base: 0.02, per_token: 0.0, per_sequence: 0.0, per_kv_token: 0.0 });
     let config = EngineConfig { timing, num_gpu_blocks: 10_000, max_model_len: 20_000, ..small() };
     Server::start(config, ServeOptions::default()).unwrap()
 }

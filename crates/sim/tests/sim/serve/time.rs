@@ -10,7 +10,7 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 
 fn start(step: f64, time_scale: f64) -> Server {
-    let timing = Timing::Linear(Linear { base: step, per_token: 0.0, per_kv_token: 0.0 });
+    let timing = Timing::Linear(Linear { base: step, per_token: 0.0, per_sequence: 0.0, per_kv_token: 0.0 });
     let config = EngineConfig { timing, ..small() };
     Server::start(config, ServeOptions { time_scale, ..ServeOptions::default() }).unwrap()
 }
