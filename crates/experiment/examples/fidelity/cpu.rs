@@ -41,8 +41,9 @@ pub fn tables(folder: &Path) -> Result<String, Box<dyn Error>> {
     let Fit { values, loss, evaluations } =
         fit(&fitted_on, &PARAMETERS, |run, values| replay(run, &engine(&loads[0].engine, values), 0))?;
     let parameters = PARAMETERS.iter().zip(&values);
-    let rows: Vec<_> =
-        parameters.map(|(known, value)| vec![known.name.into(), format!("{:.5} {}", value * 1e3, known.unit)]).collect();
+    let rows: Vec<_> = parameters
+        .map(|(known, value)| vec![known.name.into(), format!("{:.5} {}", value * 1e3, known.unit)])
+        .collect();
     let mut text = table(&["fitted on 4 requests/s", "value"], &rows);
     text.push_str(&format!("\nMean |ln predicted/measured| of single requests {loss:.3}, {evaluations} replays.\n\n"));
     let mut rows = Vec::new();
@@ -51,7 +52,10 @@ pub fn tables(folder: &Path) -> Result<String, Box<dyn Error>> {
         let replays: Result<Vec<Replayed>, _> = load.repeats.iter().map(|run| replay(run, &config, 0)).collect();
         rows.extend(load.rows(&replays?));
     }
-    text.push_str(&table(&["load", "figure", "repeats", "mean", "predicted", "off the mean", "off the median", "goal"], &rows));
+    text.push_str(&table(
+        &["load", "figure", "repeats", "mean", "predicted", "off the mean", "off the median", "goal"],
+        &rows,
+    ));
     Ok(text)
 }
 
@@ -141,9 +145,9 @@ impl Load {
         shown: impl Fn(f64) -> String,
     ) -> Vec<String> {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let (low, high) = measured.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-            (low.min(*value), high.max(*value))
-        });
+        let (low, high) = measured
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)));
         let (real, sim) = (mean(measured), mean(predicted));
         let off = |real: f64| if real == sim { 0.0 } else { sim / real - 1.0 };
         let error = off(real);

@@ -45,7 +45,6 @@ pub fn tables(folder: &Path) -> Result<String, Box<dyn Error>> {
         add("datasheet", sheet, all.clone())?;
         let fitted = fit_efficiencies(setup, sheet)?;
         add("fitted", fitted, FITTED.end..all.end)?;
-        add("preset", setup.preset.roofline(), all)?;
         fits.push(fit_row(setup, sheet, fitted));
     }
     let header = ["setup", "step time", "requests", "", "median request", "mean", "p50", "p90", "p99", "as peers"];

@@ -15,7 +15,13 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
 /// Milliseconds of a duration in seconds, with three digits.
 pub fn ms(seconds: f64) -> String {
     let ms = seconds * 1e3;
-    let digits = if ms >= 1000.0 { 0 } else if ms >= 10.0 { 1 } else { 2 };
+    let digits = if ms >= 1000.0 {
+        0
+    } else if ms >= 10.0 {
+        1
+    } else {
+        2
+    };
     format!("{ms:.digits$}")
 }
 

@@ -14,7 +14,12 @@ struct Course {
     last_ns: Option<i64>,
 }
 
-pub(super) fn run(recorded: &Recorded, config: &EngineConfig, count: u32, seed: u64) -> Result<Replayed, FidelityError> {
+pub(super) fn run(
+    recorded: &Recorded,
+    config: &EngineConfig,
+    count: u32,
+    seed: u64,
+) -> Result<Replayed, FidelityError> {
     let start = |rank: u32| Engine::new(config.clone(), seed + u64::from(rank));
     let mut ranks = (0..count).map(start).collect::<Result<Vec<Engine>, _>>()?;
     let mut courses = vec![Course::default(); recorded.requests.len()];

@@ -35,7 +35,12 @@ pub fn replay(recorded: &Recorded, config: &EngineConfig, seed: u64) -> Result<R
 ///
 /// # Errors
 /// As [`replay`].
-pub fn replay_ranks(recorded: &Recorded, config: &EngineConfig, count: u32, seed: u64) -> Result<Replayed, FidelityError> {
+pub fn replay_ranks(
+    recorded: &Recorded,
+    config: &EngineConfig,
+    count: u32,
+    seed: u64,
+) -> Result<Replayed, FidelityError> {
     if count < 2 {
         return replay(recorded, config, seed);
     }

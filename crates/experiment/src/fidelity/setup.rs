@@ -153,8 +153,7 @@ fn prompts(path: &Path, lines: &[Line]) -> Result<Vec<Vec<Piece>>, FidelityError
     }
     let prompt = |(row, asked): (usize, &Asked)| {
         let whole = asked.block16_ids.iter().take((asked.input_toks / WORKLOAD_BLOCK) as usize);
-        let mut pieces: Vec<Piece> =
-            whole.map(|id| Piece::Synthetic { seed: *id, tokens: WORKLOAD_BLOCK }).collect();
+        let mut pieces: Vec<Piece> = whole.map(|id| Piece::Synthetic { seed: *id, tokens: WORKLOAD_BLOCK }).collect();
         let rest = asked.input_toks - WORKLOAD_BLOCK * pieces.len() as u32;
         if rest > 0 {
             pieces.push(own(row, rest));

@@ -24,7 +24,8 @@ impl Gpu {
         Self { name: "A100-SXM-80GB", memory: Bytes(80e9), bandwidth: 2.039e12, bf16_flops: 312e12 };
 
     /// NVIDIA GeForce RTX 4090; BF16 with FP32 accumulation.
-    pub const RTX_4090: Self = Self { name: "RTX-4090", memory: Bytes(24e9), bandwidth: 1.008e12, bf16_flops: 165.2e12 };
+    pub const RTX_4090: Self =
+        Self { name: "RTX-4090", memory: Bytes(24e9), bandwidth: 1.008e12, bf16_flops: 165.2e12 };
 
     /// NVIDIA RTX PRO 6000 Blackwell Server Edition.
     pub const RTX_PRO_6000_SERVER: Self =

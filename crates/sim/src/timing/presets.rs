@@ -4,9 +4,12 @@ use super::{ExpertParallel, Roofline, Shape};
 use firstcheck_model::hardware::Gpu;
 use serde::{Deserialize, Serialize};
 
-/// A GPU, a model and how many GPUs share it, with coefficients fitted to sums of measured bf16 kernels (GEMM, attention,
-/// all-reduce). In-sample error: mean 2 to 4 %, 90th percentile 4 to 7 %; two public sources for the same kernels differ
-/// by up to 24 %, so finer tuning would fit noise.
+/// A GPU, a model and how many GPUs share it.
+///
+/// H100 and A100: coefficients fitted to sums of measured bf16 kernels (GEMM, attention, all-reduce). In-sample error:
+/// mean 2 to 4 %, 90th percentile 4 to 7 %; two public sources for the same kernels differ by up to 24 %, so finer tuning
+/// would fit noise. RTX: arithmetic, bandwidth and the cost of a layer fitted to the latencies of the first 100 requests
+/// of a serving run each; attention and KV cache keep their ratio to the other two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Preset {
     /// Llama 3.1 8B on one H100.
@@ -76,11 +79,11 @@ impl Preset {
             Self::A100Llama8bTp1 => row(Llama8b, 1, [2.0, 238.0, 1.90, 250.0, 1.64, 115.0, 0.0], None),
             Self::A100Llama70bTp4 => row(Llama70b, 4, [3.0, 280.0, 1.90, 250.0, 1.44, 146.0, 24.0], Some(81.0)),
             Self::A100Llama70bTp8 => row(Llama70b, 8, [3.0, 223.0, 1.90, 250.0, 1.52, 126.0, 4.3], Some(116.0)),
-            Self::Rtx4090Llama8bTp1 => Roofline::from_datasheet(&Gpu::RTX_4090, Llama8b),
-            Self::RtxPro6000Llama8bTp1 => Roofline::from_datasheet(&Gpu::RTX_PRO_6000_SERVER, Llama8b),
+            Self::Rtx4090Llama8bTp1 => row(Llama8b, 1, [2.0, 147.0, 0.92, 131.0, 0.95, 70.0, 2.0], None),
+            Self::RtxPro6000Llama8bTp1 => row(Llama8b, 1, [2.0, 330.0, 1.34, 294.0, 1.39, 83.0, 2.0], None),
             Self::RtxPro6000Qwen30bA3bEp2 => Roofline {
                 expert_parallel: Some(ExpertParallel { ranks: 2, exchange: 16e9 }),
-                ..Roofline::from_datasheet(&Gpu::RTX_PRO_6000_SERVER, Qwen30bA3b)
+                ..row(Qwen30bA3b, 1, [2.0, 315.0, 1.21, 280.0, 1.25, 79.0, 2.0], None)
             },
         }
     }
