@@ -15,10 +15,10 @@ pub(crate) struct Grammars {
 impl Grammars {
     /// From when on a request for `schema` that is taken in at `now_ns` may be admitted.
     pub(crate) fn ready_ns(&mut self, structured: &Structured, schema: u64, now_ns: i64) -> i64 {
-        if structured.cached {
-            if let Some(ready_ns) = self.ready_ns.get(&schema) {
-                return *ready_ns;
-            }
+        if structured.cached
+            && let Some(ready_ns) = self.ready_ns.get(&schema)
+        {
+            return *ready_ns;
         }
         let compile_ns = (structured.compile_seconds * 1e9).round() as i64;
         let ready_ns = if structured.compiles_on_engine {
@@ -32,6 +32,11 @@ impl Grammars {
         ready_ns
     }
 
+    /// Whether nobody has ever asked for a schema.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ready_ns.is_empty()
+    }
+
     /// Takes the time for which compilation holds up the engine's next step, nanoseconds.
     pub(crate) fn take_stall_ns(&mut self) -> i64 {
         std::mem::take(&mut self.stall_ns)
@@ -41,7 +46,7 @@ impl Grammars {
 impl Structured {
     /// Whether the answer to the request read as `key` falls into an endless run of white space.
     pub(crate) fn runs_away(&self, key: u64) -> bool {
-        let uniform = (mix(key ^ 0x7768_6974_65) >> 11) as f64 / (1u64 << 53) as f64;
+        let uniform = (mix(key ^ 0x0077_6869_7465) >> 11) as f64 / (1u64 << 53) as f64;
         uniform < self.runaway_share
     }
 }

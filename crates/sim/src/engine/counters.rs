@@ -27,7 +27,7 @@ impl Engine {
         let kv_usage = self.core.kv_usage();
         let (running, waiting) = (self.core.running().len(), self.core.waiting().len());
         let blocked = |slot: &u32| self.slots[*slot].blocked_until_ns > now_ns;
-        let deferred = self.core.waiting().filter(blocked).count();
+        let deferred = if self.may_block() { self.core.waiting().filter(blocked).count() } else { 0 };
         self.stats.gauges = Gauges { running, waiting, deferred, kv_usage };
         self.stats.peak_kv_usage = self.stats.peak_kv_usage.max(kv_usage);
         self.stats.leak(&self.config.memory.host.leak, now_ns);
@@ -41,6 +41,11 @@ impl Engine {
             self.stats.multimodal.queries = images.queries;
             self.stats.multimodal.hits = images.hits;
         }
+    }
+
+    /// Whether any request may have to wait for something of its own: the queue is then looked through.
+    pub(super) fn may_block(&self) -> bool {
+        self.config.offload.is_some() || !self.grammars.is_empty()
     }
 
     /// Counts tokens that a request found outside the GPU's own cache.

@@ -253,6 +253,9 @@ impl Engine {
             return None;
         }
         let incoming = self.incoming.front().map(|(ready_ns, _)| *ready_ns);
+        if !self.may_block() {
+            return incoming;
+        }
         let blocked = self.core.waiting().map(|slot| self.slots[slot].blocked_until_ns);
         blocked.filter(|until_ns| *until_ns > self.asked_ns).chain(incoming).min()
     }
@@ -280,7 +283,12 @@ impl Engine {
         }
         self.take_in(now_ns);
         let bench = &mut Bench { config: &self.config, language: &self.language, slots: &mut self.slots, now_ns };
-        let decisions = self.core.schedule(bench);
+        let mut decisions = self.core.schedule(bench);
+        // A step that threw everybody out and computes nothing takes no time: the next one follows at once.
+        while self.core.batch().is_empty() && decisions.preempted > 0 {
+            self.stats.decided(decisions);
+            decisions = self.core.schedule(bench);
+        }
         if self.core.batch().is_empty() && !self.core.has_failed() {
             self.stats.decided(decisions);
             return None;

@@ -137,7 +137,9 @@ impl Engine {
         let full = nothing_sent || pending >= frontend.stream_interval;
         let sends = last || full && request.output_len >= frontend.held_tokens;
         let worked = frontend.render_seconds(fresh, sends);
-        self.stats.cpu.api_ns += (worked * 1e9).round() as i64;
+        if worked > 0.0 {
+            self.stats.cpu.api_ns += (worked * 1e9).round() as i64;
+        }
         let seen_ns = self.servers.render(request.server, now_ns, worked);
         if !sends {
             request.held.extend(self.outputs.drain(start..));

@@ -13,7 +13,7 @@ use crate::{
 use hash::{BlockHash, ROOT, mix};
 use pool::{BlockId, BlockPool};
 use prefix::PrefixIndex;
-use tier::{Load, Tier};
+use tier::Tier;
 
 /// What an allocation asks for.
 #[derive(Debug, Clone, Copy)]
@@ -146,13 +146,28 @@ impl KvCache {
         true
     }
 
-    /// Looks for what follows on the `hit` blocks of `request` in the second tier, and begins to copy it.
-    pub(crate) fn load(&mut self, offload: &Offload, request: &RequestState, hit: usize, now_ns: i64) -> Load {
+    /// How many blocks that follow on the `hit` blocks of `request` are in the second tier and worth a copy.
+    pub(crate) fn worth(&mut self, offload: &Offload, request: &RequestState, hit: usize, now_ns: i64) -> u32 {
         let most = ((request.num_tokens() - 1) / self.block_size) as usize;
-        let (Some((tier, _)), Some(rest)) = (&mut self.tier, request.hashes.get(hit..most)) else {
-            return Load::Nothing;
-        };
-        tier.load(offload, rest, self.block_size, now_ns)
+        match (&mut self.tier, request.hashes.get(hit..most)) {
+            (Some((tier, _)), Some(rest)) => tier.worth(offload, rest, self.block_size, now_ns),
+            _ => 0,
+        }
+    }
+
+    /// Begins to copy `blocks` blocks that follow on the `hit` blocks of `request` from the second tier: when that ends.
+    pub(crate) fn load(
+        &mut self,
+        offload: &Offload,
+        request: &RequestState,
+        hit: usize,
+        blocks: u32,
+        now_ns: i64,
+    ) -> i64 {
+        match (&mut self.tier, request.hashes.get(hit..hit + blocks as usize)) {
+            (Some((tier, _)), Some(hashes)) => tier.load(offload, hashes, self.block_size, now_ns),
+            _ => now_ns,
+        }
     }
 
     /// Stores what has been computed since in the second tier.

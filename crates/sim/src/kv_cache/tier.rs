@@ -4,20 +4,6 @@ use super::hash::{BlockHash, BuildAlreadyMixed};
 use crate::config::Offload;
 use std::collections::{HashMap, VecDeque};
 
-/// What a lookup in the tier came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Load {
-    /// Nothing worth loading.
-    Nothing,
-    /// The copy of `blocks` blocks ends at `until_ns`.
-    Until {
-        /// Blocks that follow those found on the GPU.
-        blocks: u32,
-        /// End of the copy.
-        until_ns: i64,
-    },
-}
-
 /// What copies have come to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Copied {
@@ -47,22 +33,21 @@ impl Tier {
         hashes.iter().take_while(|hash| self.blocks.contains_key(*hash)).count() as u32
     }
 
-    /// Looks up what follows on the GPU's own hit, and begins to copy it if that is worth it.
-    pub(crate) fn load(&mut self, offload: &Offload, hashes: &[BlockHash], block_size: u32, now_ns: i64) -> Load {
+    /// How many blocks that follow on the GPU's own hit are here and worth a copy.
+    pub(crate) fn worth(&mut self, offload: &Offload, hashes: &[BlockHash], block_size: u32, now_ns: i64) -> u32 {
         let blocks = self.found(hashes);
-        if blocks == 0 || blocks * block_size < offload.min_hit_tokens {
-            return Load::Nothing;
-        }
         self.loading.retain(|until_ns| *until_ns > now_ns);
-        if offload.max_loads.is_some_and(|most| self.loading.len() >= most as usize) {
-            return Load::Nothing;
-        }
-        for hash in &hashes[..blocks as usize] {
+        let busy = offload.max_loads.is_some_and(|most| self.loading.len() >= most as usize);
+        if busy || blocks * block_size < offload.min_hit_tokens { 0 } else { blocks }
+    }
+
+    /// Begins to copy blocks to the GPU: when that ends.
+    pub(crate) fn load(&mut self, offload: &Offload, hashes: &[BlockHash], block_size: u32, now_ns: i64) -> i64 {
+        for hash in hashes {
             self.touch(*hash);
         }
-        let tokens = u64::from(blocks) * u64::from(block_size);
-        let lookup_ns = nanoseconds(offload.lookup_seconds);
-        let mut start_ns = now_ns.saturating_add(lookup_ns).max(self.loads_until_ns);
+        let tokens = hashes.len() as u64 * u64::from(block_size);
+        let mut start_ns = now_ns.saturating_add(nanoseconds(offload.lookup_seconds)).max(self.loads_until_ns);
         if offload.stores_block_loads {
             start_ns = start_ns.max(self.stores_until_ns);
         }
@@ -74,7 +59,7 @@ impl Tier {
         self.loading.push_back(self.loads_until_ns);
         self.copied.load_bytes += bytes(offload, tokens);
         self.copied.load_ns += copy_ns;
-        Load::Until { blocks, until_ns: self.loads_until_ns }
+        self.loads_until_ns
     }
 
     /// Stores blocks that have been computed; what is there already is not copied again.

@@ -2,7 +2,7 @@
 
 use super::{Decisions, Scheduled, Scheduler, Workbench};
 use crate::{
-    kv_cache::{Ask, tier::Load},
+    kv_cache::Ask,
     request::{RequestState, Status},
 };
 
@@ -55,6 +55,9 @@ impl Scheduler {
             let watermark = if self.running.is_empty() { 0 } else { config.watermark_blocks() };
             let ask = Ask { tokens, lookahead, watermark, whole: config.scheduler_reserve_full_isl };
             if !bench.kv.allocate(request, bench.language, &self.hit, ask) {
+                if self.running.is_empty() && self.release_loaded(bench, slot) {
+                    continue;
+                }
                 break;
             }
             self.waiting.pop_front();
@@ -71,6 +74,21 @@ impl Scheduler {
     /// Lets the followers pass the head for this step.
     fn set_aside(&mut self) {
         self.aside.extend(self.waiting.pop_front());
+    }
+
+    /// Takes the blocks back that requests in the queue hold for what was copied for them: nobody runs, and the head does
+    /// not fit beside them. Returns whether there were any.
+    fn release_loaded(&self, bench: &mut Workbench<'_>, head: u32) -> bool {
+        let mut released = false;
+        for slot in self.waiting.iter().chain(&self.aside).filter(|slot| **slot != head) {
+            let request = &mut bench.slots[*slot];
+            if request.num_computed > 0 {
+                bench.kv.free(request);
+                request.num_computed = 0;
+                released = true;
+            }
+        }
+        released
     }
 
     /// Looks for tokens that need not be computed; the blocks found on the GPU are left in `self.hit`.
@@ -99,15 +117,18 @@ impl Scheduler {
             return Found::Now(came);
         }
         let Some(offload) = &bench.config.offload else { return Found::Now(local) };
-        let Load::Until { blocks, until_ns } = bench.kv.load(offload, request, self.hit.len(), bench.now_ns) else {
+        let hit = self.hit.len();
+        let blocks = bench.kv.worth(offload, request, hit, bench.now_ns);
+        if blocks == 0 {
             return Found::Now(local);
-        };
+        }
         let tokens = blocks * bench.config.block_size;
         let watermark = if self.running.is_empty() { 0 } else { bench.config.watermark_blocks() };
         let ask = Ask { tokens, lookahead: 0, watermark, whole: bench.config.scheduler_reserve_full_isl };
         if !bench.kv.allocate(request, bench.language, &self.hit, ask) {
             return Found::NoRoom;
         }
+        let until_ns = bench.kv.load(offload, request, hit, blocks, bench.now_ns);
         self.hit.clear();
         request.found = (local, tokens);
         request.num_computed = local + tokens;

@@ -75,10 +75,14 @@ impl Scheduler {
     /// Makes the next batch the step in hand: the one that was decided ahead, or a new one.
     pub(crate) fn schedule(&mut self, bench: &mut Workbench<'_>) -> Decisions {
         if self.ahead.rows.is_empty() {
+            // A step that was decided ahead and computes nothing is not run, but whom it threw out counts.
+            let thrown_out = std::mem::take(&mut self.ahead.decisions.preempted);
             self.decide(bench);
+            self.batch.decisions.preempted += thrown_out;
         } else {
             std::mem::swap(&mut self.batch, &mut self.ahead);
             self.ahead.rows.clear();
+            self.ahead.decisions = Decisions::default();
         }
         self.batch.decisions
     }

@@ -17,7 +17,9 @@ impl Scheduler {
         let id = bench.slots.id_of(slot);
         let request = &mut bench.slots[slot];
         // Only under the priority policy may a victim have its share of this step already.
-        if let Some(row) = self.batch.rows.iter().position(|row| row.id == id) {
+        if bench.config.policy == Policy::Priority
+            && let Some(row) = self.batch.rows.iter().position(|row| row.id == id)
+        {
             let row = self.batch.rows.remove(row);
             self.budget.return_(request.rank, row.tokens);
         }

@@ -14,7 +14,8 @@ impl Scheduler {
         'requests: while index < self.running.len() && !self.budget.is_spent() {
             let slot = self.running[index];
             let request = &mut bench.slots[slot];
-            if ends_with_what_is_in_flight(request) || defers_prompts && request.num_computed + 1 < request.num_known() {
+            if ends_with_what_is_in_flight(request) || defers_prompts && request.num_computed + 1 < request.num_known()
+            {
                 index += 1;
                 continue;
             }

@@ -60,10 +60,10 @@ impl ParallelModel {
             let all = RankStep { compute_seconds, ..rank_step(shape) };
             record.ranks.resize(self.ranks as usize, all);
         }
-        if let Some(slow) = self.parallel.slow_rank {
-            if let Some(rank) = record.ranks.get_mut(slow.rank as usize) {
-                rank.compute_seconds *= slow.factor;
-            }
+        if let Some(slow) = self.parallel.slow_rank
+            && let Some(rank) = record.ranks.get_mut(slow.rank as usize)
+        {
+            rank.compute_seconds *= slow.factor;
         }
         if let Some(late) = self.parallel.late_rank {
             let turn = (mix(record.index ^ 0x6c61_7465) % u64::from(self.ranks)) as u32;

@@ -1,25 +1,23 @@
 //! What holds in every step, whatever is asked.
 
 use crate::play::small;
-use firstcheck_sim::{Engine, EngineConfig, NewRequest, RequestId};
+use firstcheck_sim::{
+    DataParallel, Engine, EngineConfig, Features, NewRequest, Parallel, Policy, RequestId, Speculation,
+};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 
 /// One thing a client does before a step.
 #[derive(Debug, Clone)]
 enum Act {
-    Submit { group: u32, shared: u32, own: u32, output: u32 },
+    Submit { group: u32, shared: u32, own: u32, output: u32, priority: i32 },
     Abort { which: usize },
     Wait,
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let submit = (0..3_u32, 0..60_u32, 1..40_u32, 1..24_u32).prop_map(|(group, shared, own, output)| Act::Submit {
-        group,
-        shared,
-        own,
-        output,
-    });
+    let submit = (0..3_u32, 0..60_u32, 1..40_u32, 1..24_u32, 0..4_i32)
+        .prop_map(|(group, shared, own, output, priority)| Act::Submit { group, shared, own, output, priority });
     let act = prop_oneof![5 => submit, 1 => (0..16_usize).prop_map(|which| Act::Abort { which }), 3 => Just(Act::Wait)];
     prop::collection::vec(act, 1..60)
 }
@@ -27,12 +25,18 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 fn configs() -> impl Strategy<Value = EngineConfig> {
     (
         (32..64_u32, 1..10_u32, 8..200_u32),
-        (any::<bool>(), any::<bool>(), any::<bool>()),
-        prop_oneof![Just(0_u32), 4..64_u32],
+        (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()),
+        (prop_oneof![Just(0_u32), 4..64_u32], any::<bool>()),
         prop_oneof![Just(0.0), 0.0..0.3],
+        (prop_oneof![3 => Just(1_u32), 1 => 2..4_u32], prop_oneof![3 => Just(1_u32), 1 => 2..5_u32]),
+        (any::<bool>(), prop_oneof![Just(None), (1..4_u32, 0.0..1.0).prop_map(Some)]),
     )
-        .prop_map(|((blocks, max_num_seqs, budget), (caching, chunked, reserve), threshold, watermark)| {
+        .prop_map(|(sizes, switches, (threshold, adaptive), watermark, (ranks, interval), (ahead, drafts))| {
+            let (blocks, max_num_seqs, budget) = sizes;
+            let (caching, chunked, reserve, ranked) = switches;
+            let speculation = |(tokens, chance)| Speculation { tokens, acceptance: vec![chance], ..Default::default() };
             EngineConfig {
+                // Drafts look ahead beyond the longest sequence's last block.
                 num_gpu_blocks: blocks + 1,
                 max_num_seqs,
                 max_num_batched_tokens: if chunked { budget } else { budget.max(128) },
@@ -40,17 +44,24 @@ fn configs() -> impl Strategy<Value = EngineConfig> {
                 enable_chunked_prefill: chunked,
                 scheduler_reserve_full_isl: reserve,
                 long_prefill_token_threshold: threshold,
+                long_prefill_token_threshold_adaptive: adaptive,
+                prefill_schedule_interval: interval,
                 watermark,
+                policy: if ranked { Policy::Priority } else { Policy::Fcfs },
+                async_scheduling: ahead,
+                speculation: drafts.map(speculation),
+                parallel: Parallel { data: DataParallel { ranks, ..Default::default() }, ..Default::default() },
                 ..small()
             }
         })
 }
 
 fn build(tag: u64, act: &Act) -> Option<NewRequest> {
-    let Act::Submit { group, shared, own, output } = act else { return None };
+    let Act::Submit { group, shared, own, output, priority } = act else { return None };
     let shared = (0..*shared).map(|position| 1_000_000 + group * 1000 + position);
     let own = (0..*own).map(|position| 5_000_000 + tag as u32 * 1000 + position);
-    Some(NewRequest::forced(tag, shared.chain(own).collect::<Vec<_>>(), *output))
+    let features = Features { priority: *priority, ..Features::default() };
+    Some(NewRequest { features, ..NewRequest::forced(tag, shared.chain(own).collect::<Vec<_>>(), *output) })
 }
 
 struct Watched {
@@ -58,6 +69,8 @@ struct Watched {
     now: i64,
     tokens: HashMap<u64, u32>,
     ended: HashSet<u64>,
+    /// Priority and arrival of every request.
+    order: HashMap<RequestId, (i32, i64)>,
 }
 
 impl Watched {
@@ -66,29 +79,32 @@ impl Watched {
         let config = self.engine.config().clone();
         let before: Vec<RequestId> = self.engine.running().collect();
         let was_preempted = preempted(&self.engine);
+        let first_preempted = before.first().map_or(0, |id| self.preemptions(*id));
         let Some(end) = self.engine.begin_step(self.now) else { return Ok(false) };
         prop_assert!(end > self.now);
         let after: Vec<RequestId> = self.engine.running().collect();
         let batch: Vec<(RequestId, u32)> = self.engine.batch().collect();
-        prop_assert!(batch.iter().map(|(_, tokens)| tokens).sum::<u32>() <= config.max_num_batched_tokens);
+        let ranks = config.parallel.data.ranks;
+        let budget = config.max_num_batched_tokens * ranks;
+        prop_assert!(batch.iter().map(|(_, tokens)| tokens).sum::<u32>() <= budget);
         prop_assert!(batch.iter().all(|(_, tokens)| *tokens > 0));
-        prop_assert!(after.len() <= config.max_num_seqs as usize);
-        // Order of running = order of last admission: victims leave at the tail, newcomers join there.
-        let kept = before.iter().zip(&after).take_while(|(old, new)| old == new).count();
-        let victims = before.len() - kept;
-        let admitted = after.len() - kept;
-        prop_assert!(victims == 0 || admitted == 0, "an admission in a step with a preemption");
-        if victims > 0 {
-            let head: Vec<RequestId> = self.engine.waiting().take(victims).collect();
-            let tail: Vec<RequestId> = before[kept..].to_vec();
-            prop_assert_eq!(head, tail, "the victims, in order, at the head of the queue");
-            prop_assert!(preempted(&self.engine) > was_preempted);
+        prop_assert_eq!(batch.iter().map(|(id, _)| id).collect::<HashSet<_>>().len(), batch.len(), "nobody twice");
+        prop_assert!(after.len() <= (config.max_num_seqs * ranks) as usize);
+        // Where even the first had to go, the next step was decided at once.
+        let twice = before.first().is_some_and(|id| self.preemptions(*id) > first_preempted);
+        if !config.async_scheduling && !twice {
+            self.moves(&before, &after, config.policy)?;
+            prop_assert!(batch.iter().all(|(id, _)| after.contains(id)), "only the running compute");
+        }
+        if config.policy == Policy::Fcfs && !twice && preempted(&self.engine) > was_preempted {
+            prop_assert!(self.engine.waiting().next().is_some_and(|id| self.preemptions(id) > 0), "back at the head");
         }
         self.blocks()?;
         self.now = end;
         for output in self.engine.finish_step(end).outputs.to_vec() {
             let next = self.tokens.entry(output.tag).or_default();
             prop_assert_eq!(output.position, *next);
+            prop_assert!(output.ends_event || output.finish.is_none(), "an answer ends with an event");
             *next += 1;
             if output.finish.is_some() {
                 self.ended.insert(output.tag);
@@ -96,6 +112,32 @@ impl Watched {
         }
         self.blocks()?;
         Ok(true)
+    }
+
+    fn preemptions(&self, id: RequestId) -> u32 {
+        self.engine.life_of(id).map_or(0, |life| life.preemptions)
+    }
+
+    /// Who left the running batch in a step and who came: order of running = order of last admission.
+    fn moves(&self, before: &[RequestId], after: &[RequestId], policy: Policy) -> Result<(), TestCaseError> {
+        let victims: Vec<RequestId> = before.iter().filter(|id| !after.contains(id)).copied().collect();
+        let stayed: Vec<RequestId> = before.iter().filter(|id| after.contains(id)).copied().collect();
+        prop_assert_eq!(&after[..stayed.len()], &stayed[..], "newcomers join at the tail");
+        prop_assert!(victims.is_empty() || after.len() == stayed.len(), "an admission in a step with a preemption");
+        match policy {
+            Policy::Fcfs => {
+                prop_assert_eq!(&before[stayed.len()..], &victims[..], "victims leave at the tail");
+                let head: Vec<RequestId> = self.engine.waiting().take(victims.len()).collect();
+                prop_assert_eq!(head, victims, "and return, in order, to the head of the queue");
+            }
+            Policy::Priority => {
+                let last = stayed.iter().map(|id| self.order[id]).max();
+                prop_assert!(victims.iter().all(|id| last.is_none_or(|last| self.order[id] >= last)));
+                let queue: Vec<(i32, i64)> = self.engine.waiting().map(|id| self.order[&id]).collect();
+                prop_assert!(queue.is_sorted(), "the queue is in order");
+            }
+        }
+        Ok(())
     }
 
     /// What holds of the blocks at any time.
@@ -139,14 +181,17 @@ proptest! {
     #[test]
     fn every_step_keeps_the_books(config in configs(), acts in acts()) {
         let engine = Engine::new(config.clone(), 1).unwrap();
-        let mut watched = Watched { engine, now: 0, tokens: HashMap::new(), ended: HashSet::new() };
+        let (tokens, ended, order) = (HashMap::new(), HashSet::new(), HashMap::new());
+        let mut watched = Watched { engine, now: 0, tokens, ended, order };
         let mut live: Vec<(u64, RequestId, u32)> = Vec::new();
         let mut aborted = HashSet::new();
         for (tag, act) in (0_u64..).zip(&acts) {
             match act {
-                Act::Submit { output, .. } => {
+                Act::Submit { output, priority, .. } => {
                     if let Some(request) = build(tag, act) {
-                        live.push((tag, watched.engine.submit(watched.now, request).unwrap(), *output));
+                        let id = watched.engine.submit(watched.now, request).unwrap();
+                        watched.order.insert(id, (*priority, watched.now));
+                        live.push((tag, id, *output));
                     }
                 }
                 Act::Abort { which } if !live.is_empty() => {
@@ -181,7 +226,7 @@ proptest! {
         let mut engine = Engine::new(small(), 1).unwrap();
         let mut now = 0;
         for (tag, (group, shared, own)) in (0_u64..).zip(lengths) {
-            let request = build(tag, &Act::Submit { group, shared, own, output: 1 });
+            let request = build(tag, &Act::Submit { group, shared, own, output: 1, priority: 0 });
             engine.submit(now, request.unwrap()).unwrap();
             while let Some(end) = engine.begin_step(now) {
                 now = end;
