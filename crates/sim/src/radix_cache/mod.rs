@@ -1,9 +1,9 @@
 //! Radix tree of cached prefixes: which token sequences have their KV in the pool, and what may be evicted.
 //!
 //! A node holds a segment of tokens; the path from the root spells the sequence. Whole pages only: a node's children
-//! differ in their first page. The tree counts tokens and does not name KV slots: a pool whose slots are all alike needs
-//! no more. Requests lock the path to the last node that they use; what is locked is protected, all else evictable, but
-//! only leaves are evicted, and whole.
+//! differ in their first page. The tree counts tokens and does not name KV slots: a pool whose slots are all alike
+//! needs no more. Requests lock the path to the last node that they use; what is locked is protected, all else
+//! evictable, but only leaves are evicted, and whole.
 
 mod evict;
 mod node;
@@ -81,8 +81,8 @@ impl RadixCache {
         *self = Self::new(self.page, self.eviction);
     }
 
-    /// The longest cached prefix of `tokens` within a namespace, in whole pages. Where it ends within a segment the node
-    /// is split there. The nodes on the way count as used now, the rest of a split segment too.
+    /// The longest cached prefix of `tokens` within a namespace, in whole pages. Where it ends within a segment the
+    /// node is split there. The nodes on the way count as used now, the rest of a split segment too.
     pub fn find(&mut self, namespace: u64, tokens: &[u32]) -> Prefix {
         self.clock += 1;
         let mut prefix = Prefix { node: ROOT, tokens: 0 };

@@ -1,9 +1,9 @@
 //! SGLang's scheduler: a step is a prefill batch or a decode batch, and prefill comes first.
 //!
-//! Only one request at a time is computed in chunks. Admission sets aside the output that requests are expected to need;
-//! where that was too little, decoding requests are retracted: the one with the least output goes first, loses its KV and
-//! joins the end of the queue. With overlap a step is decided when the one before it begins, so the results of that one
-//! are not known: a request that ends of itself is noticed one step late and computed once in vain.
+//! Only one request at a time is computed in chunks. Admission sets aside the output that requests are expected to
+//! need; where that was too little, decoding requests are retracted: the one with the least output goes first, loses
+//! its KV and joins the end of the queue. With overlap a step is decided when the one before it begins, so the results
+//! of that one are not known: a request that ends of itself is noticed one step late and computed once in vain.
 
 mod adder;
 mod decode;

@@ -2,8 +2,8 @@
 
 use crate::config::Sglang;
 
-/// The ratio and its way: it falls with every decode step that fits, is estimated anew at a retraction, and starts again
-/// when the engine rests.
+/// The ratio and its way: it falls with every decode step that fits, is estimated anew at a retraction, and starts
+/// again when the engine rests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct NewTokenRatio {
     pub(super) now: f64,

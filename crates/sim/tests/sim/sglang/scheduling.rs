@@ -20,7 +20,7 @@ fn one_request_at_a_time_is_computed_in_chunks() {
     let mut named = Named::new(rules());
     named.submit('a', prompt(1, 100), 2);
     named.submit('b', prompt(2, 100), 2);
-    // The chunk is used up by a; then its rest of 36 leaves 28 of 64 to b; a waits for its second token until b is done.
+    // The chunk is used up by a; then its rest of 36 leaves 28 of 64 to b; its second token waits until b is done.
     assert_eq!(named.run(), ["a:64", "a:36 b:28", "b:64", "b:8", "a:1 b:1"]);
 }
 
