@@ -162,7 +162,9 @@ fn fits(ledger: &Ledger, phase: Phase, asked: f64, held: f64) -> Result<(), Fail
     let piece = match phase {
         Phase::Load => 0.875 * GIB,
         Phase::Capture => 0.125 * GIB,
-        Phase::Profile | Phase::Allocate | Phase::Sampler => asked,
+        // Layer by layer.
+        Phase::Allocate => asked / 32.0,
+        Phase::Profile | Phase::Sampler => asked,
     };
     let left = if piece < asked { free.max(0.0) % piece } else { free.max(0.0) };
     Err(Failure::OutOfMemory { gpu: ledger.gpu, phase, tried: piece.min(asked), free: left })

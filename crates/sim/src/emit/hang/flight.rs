@@ -37,7 +37,7 @@ fn operation(hang: &Hang, rank: u32, sequence: u64, current: bool) -> (&'static 
         HangCause::NoSource if current => ("nccl:broadcast", hang.elements),
         HangCause::Skipped if current && departs => ("nccl:_all_gather_base", hang.elements / 8),
         HangCause::OtherSize if current && departs => ("nccl:all_reduce", hang.elements / 2),
-        _ if sequence % 65 == 0 && !current => ("nccl:_all_gather_base", hang.elements / 8),
+        _ if sequence.is_multiple_of(65) && !current => ("nccl:_all_gather_base", hang.elements / 8),
         _ => ("nccl:all_reduce", hang.elements),
     }
 }

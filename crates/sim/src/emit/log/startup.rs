@@ -279,7 +279,8 @@ impl Script<'_> {
         if Reached::of(self.start) == Reached::Profile {
             return;
         }
-        if compiled && style.since(18) {
+        // A pool of a stated size needs no estimate of anything.
+        if compiled && style.since(18) && config.memory.kv_gib.is_none() {
             let (pieces, whole) = self.captures();
             let estimate = Site("v1/worker/", "gpu_model_runner.py", 5651, 6806);
             let largest = config.graphs.sizes(config.max_num_seqs).last().copied().unwrap_or(0);
