@@ -19,7 +19,7 @@ fn play(faults: &[Fault]) -> Simulated {
     let mut engine = config();
     (engine.num_gpu_blocks, engine.mean_output_tokens) = (560, 60.0);
     engine.speculation = Some(Speculation { most_running: Some(8), ..Speculation::default() });
-    let mut trace = trace(240, 60.0);
+    let mut trace = trace(120, 60.0);
     trace.items.iter_mut().step_by(2).for_each(|item| item.output_tokens = None);
     let sampling = Sampling { logprobs: Some(2), ..Sampling::default() };
     let asking = Asking { sampling, seeds: Seeds::FromRow(1), unseeded_every: 10 };
@@ -40,7 +40,7 @@ fn every_fault_of_outputs_shows_in_what_the_client_keeps() {
     for spec in of_outputs() {
         let sick = play(&[Fault::new(spec, Severity::Mild)]);
         assert_ne!(healthy.attachments, sick.attachments, "{spec:?} changes nothing that is kept");
-        assert_eq!(sick.recording.requests.0.len(), 240);
+        assert_eq!(sick.recording.requests.0.len(), 120);
     }
 }
 

@@ -125,7 +125,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         params: &[Param {
             name: "tokens",
             unit: "tokens",
-            by_severity: [256.0, 128.0, 16.0],
+            by_severity: [128.0, 64.0, 16.0],
             range: [1.0, 1e6],
             doc: "the limit",
         }],
