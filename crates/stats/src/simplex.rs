@@ -16,7 +16,8 @@ pub struct Minimum {
 pub struct Search {
     /// Edge of the first simplex.
     pub step: f64,
-    /// Difference between the values at the corners below which it stops.
+    /// Difference between the values at the corners below which it stops, once the simplex is a hundredth of its size:
+    /// corners on both sides of a minimum can be equal by chance.
     pub tolerance: f64,
     /// Evaluations after which it stops; the iteration in hand is finished.
     pub evaluations: usize,
@@ -35,7 +36,7 @@ pub fn minimise(start: &[f64], search: Search, function: impl FnMut(&[f64]) -> f
         simplex.add(point);
     }
     simplex.sort();
-    while simplex.spread() > search.tolerance && simplex.spent < search.evaluations {
+    while !simplex.is_settled(search) && simplex.spent < search.evaluations {
         simplex.iterate();
         simplex.sort();
     }
@@ -71,14 +72,16 @@ impl<F: FnMut(&[f64]) -> f64> Simplex<F> {
         self.corners.sort_by(|a, b| a.value.total_cmp(&b.value));
     }
 
-    fn spread(&self) -> f64 {
-        let worst = self.corners.len() - 1;
-        if worst == 0 {
-            return 0.0;
+    fn is_settled(&self, search: Search) -> bool {
+        let (best, worst) = (&self.corners[0], &self.corners[self.corners.len() - 1]);
+        if best.value.is_infinite() {
+            // Nothing to follow.
+            return true;
         }
-        let spread = self.corners[worst].value - self.corners[0].value;
-        // All corners at +∞: nothing to follow.
-        if spread.is_nan() { 0.0 } else { spread }
+        let extent =
+            |corner: &Corner| corner.at.iter().zip(&best.at).map(|(at, best)| (at - best).abs()).fold(0.0, f64::max);
+        let widest = self.corners.iter().map(extent).fold(0.0, f64::max);
+        worst.value - best.value <= search.tolerance && widest <= search.step / 100.0
     }
 
     /// Moves the worst corner through the middle of the others, or shrinks the simplex towards its best corner.
