@@ -4,7 +4,17 @@ use firstcheck_experiment::event::{Event, RatioSoFar};
 use firstcheck_model::report::Quantity;
 use firstcheck_report::number;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::{collections::BTreeMap, io::IsTerminal, time::Duration};
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    io::IsTerminal,
+    path::Path,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+/// Work that ends sooner shows no progress.
+const SOON: Duration = Duration::from_millis(500);
 
 /// A line that says what goes on; nothing where standard error is no terminal, or with `--quiet`.
 #[derive(Debug, Clone)]
@@ -33,6 +43,11 @@ impl Progress {
         bar
     }
 
+    /// A spinner that shows itself once the work has taken half a second.
+    pub fn late(&self) -> Late {
+        Late { progress: self.clone(), shown: Rc::default(), began: Instant::now() }
+    }
+
     fn target(&self) -> ProgressDrawTarget {
         if self.shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
     }
@@ -43,6 +58,34 @@ fn style(bar: ProgressBar, template: &str) -> ProgressBar {
         Ok(style) => bar.with_style(style),
         // A template that indicatif refuses costs the looks, not the run.
         Err(_) => bar,
+    }
+}
+
+/// Progress of reading, shown once it takes long.
+pub struct Late {
+    progress: Progress,
+    shown: Rc<RefCell<Option<ProgressBar>>>,
+    began: Instant,
+}
+
+impl Late {
+    /// What is called while files are read: which one, and how much of it.
+    pub fn watch(&self) -> Rc<dyn Fn(&Path, u64)> {
+        let (progress, shown, began) = (self.progress.clone(), Rc::clone(&self.shown), self.began);
+        Rc::new(move |path, bytes| {
+            if began.elapsed() >= SOON {
+                let mut shown = shown.borrow_mut();
+                let bar = shown.get_or_insert_with(|| progress.spinner());
+                bar.set_message(format!("{}: {} MB read", path.display(), bytes / 1_000_000));
+            }
+        })
+    }
+
+    /// Takes the line away.
+    pub fn finish(&self) {
+        if let Some(bar) = self.shown.borrow_mut().take() {
+            bar.finish_and_clear();
+        }
     }
 }
 

@@ -4,7 +4,9 @@ use crate::{
     Error, Limits,
     guarded::guarded,
     join::{self, Joined},
-    numbered, vocabulary,
+    numbered,
+    unpack::Watch,
+    vocabulary,
     walk::{Walk, Wanted},
 };
 use firstcheck_bundle::Bundle;
@@ -42,7 +44,16 @@ pub struct Collected {
 
 /// Takes everything that the inputs hold. Nothing fails as a whole: what cannot be read is listed.
 pub fn collect(inputs: Vec<Input<'_>>, limits: &Limits) -> Collected {
-    let mut walk = Walk::new(*limits, Wanted::All);
+    collected(inputs, limits, None)
+}
+
+/// As [`collect`]; `watch` is called now and then with the input at hand and how many bytes of it were taken.
+pub fn collect_watched(inputs: Vec<Input<'_>>, limits: &Limits, watch: Watch) -> Collected {
+    collected(inputs, limits, Some(watch))
+}
+
+fn collected(inputs: Vec<Input<'_>>, limits: &Limits, watch: Option<Watch>) -> Collected {
+    let mut walk = Walk::new(*limits, Wanted::All, watch);
     for input in inputs {
         match input {
             Input::Path(path) => {
@@ -185,7 +196,7 @@ impl Found {
             Some((file, number)) => (file, Some(number)),
             None => (path.to_owned(), None),
         };
-        let mut walk = Walk::new(*limits, Wanted::Runs);
+        let mut walk = Walk::new(*limits, Wanted::Runs, None);
         walk.path(&file)?;
         let mut intake = walk.intake;
         let mut joined = join::join(&mut intake);

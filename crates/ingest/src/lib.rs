@@ -37,8 +37,9 @@ pub use error::Error;
 pub use formats::detect_bytes;
 pub use frame::{Action, Confidence, Format, Group, Head, Reading};
 pub use gather::{
-    Collected, Gathered, Input, collect, gather, gather_recordings, read_recordings, read_recordings_within, read_runs,
-    read_runs_within,
+    Collected, Gathered, Input, collect, collect_watched, gather, gather_recordings, read_recordings,
+    read_recordings_within, read_runs, read_runs_within,
 };
 pub use limits::Limits;
 pub use numbered::file_of;
+pub use unpack::Watch;

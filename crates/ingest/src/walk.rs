@@ -3,7 +3,7 @@
 use crate::{
     Error, Limits,
     frame::{Intake, Piece},
-    unpack::{Budget, Unpack},
+    unpack::{Budget, Unpack, Watch},
 };
 use firstcheck_bundle::Bundle;
 use firstcheck_model::report::ReadRow;
@@ -27,13 +27,14 @@ pub(crate) enum Wanted {
 pub(crate) struct Walk {
     pub(crate) intake: Intake,
     wanted: Wanted,
+    watch: Option<Watch>,
     /// Folders and files that were seen, by what the file system knows them by.
     seen: HashSet<(u64, u64)>,
 }
 
 impl Walk {
-    pub(crate) fn new(limits: Limits, wanted: Wanted) -> Self {
-        Self { intake: Intake::new(limits), wanted, seen: HashSet::new() }
+    pub(crate) fn new(limits: Limits, wanted: Wanted, watch: Option<Watch>) -> Self {
+        Self { intake: Intake::new(limits), wanted, watch, seen: HashSet::new() }
     }
 
     /// Takes what `path` holds.
@@ -51,7 +52,8 @@ impl Walk {
 
     /// Takes a stream that has no path.
     pub(crate) fn stream(&mut self, name: &str, source: &mut dyn Read) {
-        let (budget, layers) = (Budget::new(self.intake.limits()), self.intake.limits().nesting);
+        let budget = Budget::new(self.intake.limits(), Path::new(name), self.watch.as_ref());
+        let layers = self.intake.limits().nesting;
         let mut source = budget.input(source);
         self.unpack(budget).stream(PathBuf::from(name), PathBuf::new(), &mut source, layers, None);
     }
@@ -77,7 +79,7 @@ impl Walk {
             }
             return Ok(());
         }
-        let budget = Budget::new(self.intake.limits());
+        let budget = Budget::new(self.intake.limits(), path, self.watch.as_ref());
         self.unpack(budget).file(path, folder, file);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Tables for a pull request.
 
 use crate::{
+    evidence,
     layout::{Align, Table, escape},
     metrics, number, sides, source, stages, words,
 };
@@ -21,6 +22,14 @@ pub(crate) fn page(report: &Report) -> String {
         blocks.extend((!compared.shared.is_empty()).then(|| shared.collect()));
     }
     blocks.extend(list("Warnings", sides::warnings(&report.sides)));
+    if !report.read.is_empty() {
+        blocks.push(format!("### Read\n\n{}", evidence::read(&report.read).markdown()));
+        blocks.extend(list("Of what was read", evidence::notes(&report.read)));
+    }
+    if !report.not_understood.is_empty() {
+        let table = evidence::not_understood(&report.not_understood);
+        blocks.push(format!("### Read and not understood\n\n{}", table.markdown()));
+    }
     blocks.extend(differences(report));
     blocks.extend(metric_table(report));
     let (splits, others) = stages::chosen(&report.stages);

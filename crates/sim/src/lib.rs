@@ -52,9 +52,9 @@ pub mod step;
 pub mod timing;
 
 pub use config::{
-    AllReduce, ClassAcceptance, ConfigError, DataParallel, Defects, Encoder, EngineConfig, EngineKind, Experts, Frontend,
-    GraphMode, Graphs, Host, LateRank, Offload, Parallel, Pause, PauseClock, Policy, SchedulePolicy, Sglang, SlowRank,
-    Speculation, Structured,
+    AllReduce, ClassAcceptance, ConfigError, DataParallel, Defects, Encoder, EngineConfig, EngineKind, Experts,
+    Frontend, GraphMode, Graphs, Host, LateRank, Offload, Parallel, Pause, PauseClock, Policy, SchedulePolicy, Sglang,
+    SlowRank, Speculation, Structured,
 };
 pub use deployment::{Deployment, DeploymentError, Scenario};
 pub use engine::{Death, Engine, Finished, Output, Refusal, Spoken, StepResult};

@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 /// Jobs with their verbs.
 const JOBS: &[(&str, &[&str])] = &[
     ("See it work", &["demo"]),
-    ("Diagnose", &["explain"]),
+    ("Diagnose", &["diagnose", "explain"]),
     ("Measure", &["run", "fingerprint"]),
     ("Judge", &["compare"]),
     ("Rehearse", &["sim"]),

@@ -2,6 +2,7 @@
 
 mod compare;
 mod demo;
+mod diagnose;
 mod explain;
 mod fingerprint;
 mod help;
@@ -13,6 +14,7 @@ mod value;
 
 pub use compare::CompareArgs;
 pub use demo::DemoArgs;
+pub use diagnose::DiagnoseArgs;
 pub use explain::ExplainArgs;
 pub use fingerprint::FingerprintArgs;
 pub use import::ImportArgs;
@@ -131,6 +133,7 @@ impl From<SeverityArg> for Severity {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Demo(DemoArgs),
+    Diagnose(DiagnoseArgs),
     Explain(ExplainArgs),
     Run(Box<RunArgs>),
     Fingerprint(FingerprintArgs),

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod demo;
+pub mod diagnose;
 pub mod explain;
 pub mod fingerprint;
 pub mod import;

@@ -2,8 +2,17 @@
 
 use crate::harness::Bench;
 
-const VERBS: &[&[&str]] =
-    &[&["demo"], &["explain"], &["run"], &["fingerprint"], &["compare"], &["sim", "serve"], &["import"], &["report"]];
+const VERBS: &[&[&str]] = &[
+    &["demo"],
+    &["diagnose"],
+    &["explain"],
+    &["run"],
+    &["fingerprint"],
+    &["compare"],
+    &["sim", "serve"],
+    &["import"],
+    &["report"],
+];
 
 #[test]
 fn help_is_grouped_by_job() {

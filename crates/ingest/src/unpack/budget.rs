@@ -8,21 +8,39 @@ use crate::Limits;
 use std::{
     cell::Cell,
     io::{self, Read},
+    path::Path,
     rc::Rc,
 };
 
 /// Bytes that an input had, and bytes that its layers made of them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Budget {
     taken: Rc<Cell<u64>>,
     expanded: Rc<Cell<u64>>,
     limits: Limits,
+    watched: Option<Watched>,
 }
+
+/// Called while an input is read: which one, and how many bytes of it were taken.
+pub type Watch = Rc<dyn Fn(&Path, u64)>;
+
+/// An input with who watches it.
+#[derive(Clone)]
+struct Watched {
+    path: Rc<Path>,
+    watch: Watch,
+    /// Bytes at which the watcher is told again.
+    next: Rc<Cell<u64>>,
+}
+
+/// Bytes between two calls of the watcher.
+const STEP: u64 = 4 << 20;
 
 impl Budget {
     /// That of one input.
-    pub(crate) fn new(limits: &Limits) -> Self {
-        Self { taken: Rc::default(), expanded: Rc::default(), limits: *limits }
+    pub(crate) fn new(limits: &Limits, path: &Path, watch: Option<&Watch>) -> Self {
+        let watched = watch.map(|watch| Watched { path: path.into(), watch: Rc::clone(watch), next: Rc::default() });
+        Self { taken: Rc::default(), expanded: Rc::default(), limits: *limits, watched }
     }
 
     /// The input itself, counted.
@@ -37,7 +55,14 @@ impl Budget {
 
     /// Counts bytes of an input that is not read through [`Budget::input`].
     pub(crate) fn take(&self, bytes: u64) {
-        self.taken.set(self.taken.get().saturating_add(bytes));
+        let taken = self.taken.get().saturating_add(bytes);
+        self.taken.set(taken);
+        if let Some(watched) = &self.watched
+            && taken >= watched.next.get()
+        {
+            watched.next.set(taken.saturating_add(STEP));
+            (watched.watch)(&watched.path, taken);
+        }
     }
 
     fn check(&self) -> io::Result<()> {

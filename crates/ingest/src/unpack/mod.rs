@@ -14,6 +14,7 @@ use crate::{
     frame::{Artefact, Intake},
 };
 pub(crate) use budget::Budget;
+pub use budget::Watch;
 use std::{
     io::Read,
     path::{Path, PathBuf},

@@ -1,12 +1,14 @@
 //! The crate through its public interface.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helper functions as well")]
 
+mod collect;
 mod detection;
 mod endpoints;
 mod fixture;
 mod folders;
 mod foreign;
 mod hang;
+mod history;
 mod host;
 mod hostile;
 mod logs;

@@ -4,7 +4,7 @@ mod findings;
 mod stages;
 
 use crate::{
-    Style,
+    Style, evidence,
     layout::{Table, tame, wrap},
     metrics, number, sides,
     tone::{self, Tone},
@@ -73,6 +73,7 @@ pub(crate) fn page(report: &Report, style: &Style) -> String {
     let mut page = Page { out: String::new(), style: *style };
     headline(&mut page, report);
     what_was_compared(&mut page, report);
+    evidence_read(&mut page, report);
     differences(&mut page, report);
     metric_table(&mut page, report);
     stages::stages(&mut page, &report.stages);
@@ -132,6 +133,22 @@ fn what_was_compared(page: &mut Page, report: &Report) {
     }
     for warning in sides::warnings(&report.sides) {
         page.prose("! ", &warning, Tone::Warn);
+    }
+}
+
+fn evidence_read(page: &mut Page, report: &Report) {
+    if !report.read.is_empty() {
+        page.heading("Read");
+        table(page, &evidence::read(&report.read));
+        evidence::notes(&report.read).iter().for_each(|note| page.prose("  ! ", note, Tone::Warn));
+    }
+    if !report.not_understood.is_empty() {
+        page.heading("Read and not understood");
+        table(page, &evidence::not_understood(&report.not_understood));
+        let more = report.not_understood.len().saturating_sub(evidence::MOST_KINDS);
+        if more > 0 {
+            page.line(&format!("  and {} more kinds: --format json lists all", number::count(more as u64)));
+        }
     }
 }
 

@@ -1,0 +1,137 @@
+//! `firstcheck diagnose`: what was read, what was not, and what the checks find in it.
+
+use super::reading;
+use crate::{
+    app::{Context, TOOL},
+    args::DiagnoseArgs,
+    output::Output,
+};
+use firstcheck_analyze::{case::Case, compare::describe, diagnose::diagnose, judge::parameters, side::Side};
+use firstcheck_ingest::{Collected, Input, Limits, collect_watched};
+use firstcheck_model::{
+    exit_code::exit_code,
+    report::{NotUnderstood, ReadRow, Report, SideReport},
+};
+use firstcheck_report::number;
+use jiff::{SignedDuration, Timestamp};
+use std::{collections::BTreeSet, io::Read, path::PathBuf};
+
+/// Reads and reports.
+///
+/// # Errors
+/// A path that is not there, or a destination that cannot be written.
+pub fn run(args: DiagnoseArgs, context: &Context) -> anyhow::Result<u8> {
+    let files: Vec<PathBuf> = args.paths.iter().filter(|path| !is_stdin(path)).cloned().collect();
+    let output = Output::open(&args.output, &files, context.terminal)?;
+    for path in &files {
+        reading::must_exist(path)?;
+    }
+    let progress = context.progress.late();
+    let collected = read(&args.paths, &progress);
+    progress.finish();
+    let report = report(collected, args.verbose, context);
+    let code = exit_code(&report, args.fail_on.map(Into::into));
+    output.write(&report)?;
+    Ok(code)
+}
+
+fn is_stdin(path: &std::path::Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn read(paths: &[PathBuf], progress: &crate::progress::Late) -> Collected {
+    let mut stdin = std::io::stdin().lock();
+    let mut source: Option<&mut dyn Read> = Some(&mut stdin);
+    let inputs = paths.iter().filter_map(|path| match is_stdin(path) {
+        true => source.take().map(|source| Input::Stream("-", source)),
+        false => Some(Input::Path(path.clone())),
+    });
+    collect_watched(inputs.collect(), &Limits::default(), progress.watch())
+}
+
+fn report(collected: Collected, verbose: bool, context: &Context) -> Report {
+    let Collected { evidence, read, unread, not_understood } = collected;
+    let mut report = Report::new("diagnose", TOOL);
+    report.unread = unread;
+    report.why.push(summary(&read, report.unread.len()));
+    report.why.extend(covered(&read, Timestamp::now()));
+    report.why.extend(deployment(&read));
+    if read.is_empty() {
+        report.invalid.push("nothing that was given could be read as evidence".into());
+    }
+    report.notes.extend(uncounted(&not_understood, verbose));
+    if verbose {
+        report.not_understood = not_understood;
+    }
+    report.read = read;
+    let policy = context.config.policy(None);
+    let mut side = SideReport { fingerprint: evidence.stated.clone(), runs: Vec::new() };
+    for described in evidence.runs.iter().map(|run| describe(run, &policy)) {
+        let Some(of_run) = described.sides.candidate else { continue };
+        side.fingerprint.0.extend(of_run.fingerprint.0);
+        side.runs.extend(of_run.runs);
+    }
+    report.sides.candidate = Some(side);
+    if !evidence.runs.is_empty() {
+        let side = Side::new(&evidence);
+        report.findings = diagnose(&Case { side: &side, base: None, settings: &context.config.check });
+        report.parameters.extend(parameters(&context.config.check));
+    }
+    report
+}
+
+fn summary(read: &[ReadRow], unread: usize) -> String {
+    let files: BTreeSet<&str> = read.iter().map(|row| row.path.as_str()).collect();
+    let listed = if unread == 0 { "nothing was left unread".into() } else { format!("{unread} listed as not read") };
+    format!("{} read, {listed}", number::count(files.len() as u64))
+}
+
+/// The span of time that the artefacts cover, and how old the newest is.
+fn covered(read: &[ReadRow], now: Timestamp) -> Option<String> {
+    let time = |seconds: f64| Timestamp::from_second(seconds as i64).ok();
+    let from = time(read.iter().filter_map(|row| row.from_unix_s).reduce(f64::min)?)?;
+    let to = time(read.iter().filter_map(|row| row.to_unix_s).reduce(f64::max)?)?;
+    let age = now.duration_since(to);
+    let age = if age < SignedDuration::ZERO {
+        "in the future by this machine's clock".into()
+    } else {
+        format!("{} old", number::value(age.as_secs_f64(), "s"))
+    };
+    Some(format!("covers {from} to {to}; the newest is {age}"))
+}
+
+/// Engines with their versions, and replicas.
+fn deployment(read: &[ReadRow]) -> Option<String> {
+    let engines: BTreeSet<String> = read
+        .iter()
+        .filter_map(|row| {
+            Some(format!("{} {}", row.engine.as_deref()?, row.version.as_deref().unwrap_or("")).trim().to_owned())
+        })
+        .collect();
+    // Where one artefact says the version, the others need not.
+    let versioned = |name: &String| engines.iter().any(|other| other.starts_with(&format!("{name} ")));
+    let mut parts: Vec<String> = engines.iter().filter(|name| !versioned(name)).cloned().collect();
+    let replicas: BTreeSet<&String> = read.iter().flat_map(|row| &row.replicas).collect();
+    match replicas.len() {
+        0 => {}
+        1..=4 => parts.push(format!("replicas {}", replicas.into_iter().cloned().collect::<Vec<_>>().join(" · "))),
+        more => parts.push(format!("{more} replicas and ranks")),
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// How much was read and not understood.
+fn uncounted(all: &[NotUnderstood], verbose: bool) -> Option<String> {
+    let lines: u64 = all.iter().filter(|one| one.what == "line").map(|one| one.count).sum();
+    let series: u64 = all.iter().filter(|one| one.what == "series").map(|one| one.count).sum();
+    let mut parts = Vec::new();
+    if lines > 0 {
+        parts.push(format!("{} lines", number::count(lines)));
+    }
+    if series > 0 {
+        parts.push(format!("{} series", number::count(series)));
+    }
+    let more = if verbose { "" } else { ": --verbose lists them" };
+    (!parts.is_empty())
+        .then(|| format!("{} were read and say nothing that firstcheck knows{more}", parts.join(" and ")))
+}

@@ -1,0 +1,297 @@
+//! Everything that inputs hold: folders, archives, compression, streams; what cannot be read is listed.
+
+use crate::fixture::{self, folder, page};
+use firstcheck_ingest::{Collected, Input, Limits, collect};
+use firstcheck_model::report::{ReadRow, Unread};
+use proptest::prelude::*;
+use std::{
+    io::{self, Read, Write},
+    path::Path,
+};
+
+fn path(path: &Path) -> Collected {
+    collect(vec![Input::Path(path.into())], &Limits::default())
+}
+
+fn stream(bytes: &[u8], limits: &Limits) -> Collected {
+    let mut source = bytes;
+    collect(vec![Input::Stream("-", &mut source)], limits)
+}
+
+fn formats(collected: &Collected) -> Vec<(&str, &str)> {
+    collected.read.iter().map(|row: &ReadRow| (row.path.as_str(), row.format.as_str())).collect()
+}
+
+fn reasons(collected: &Collected) -> Vec<&str> {
+    collected.unread.iter().map(|unread: &Unread| unread.reason.as_str()).collect()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+/// `xz -9` of `{"version":"1.2"}`.
+const XZ: &[u8] = include_bytes!("data/version.json.xz");
+
+fn tar(entries: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, content) in entries {
+        let mut block = [0_u8; 512];
+        block[..name.len()].copy_from_slice(name.as_bytes());
+        block[100..107].copy_from_slice(b"0000644");
+        block[124..135].copy_from_slice(format!("{:011o}", content.len()).as_bytes());
+        block[156] = b'0';
+        block[257..263].copy_from_slice(b"ustar\0");
+        block[148..156].copy_from_slice(b"        ");
+        let sum: u32 = block.iter().map(|b| u32::from(*b)).sum();
+        block[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        out.extend_from_slice(&block);
+        out.extend_from_slice(content);
+        out.resize(out.len().next_multiple_of(512), 0);
+    }
+    out.extend_from_slice(&[0; 1024]);
+    out
+}
+
+fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+    for (name, content) in entries {
+        writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        writer.write_all(content).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn every_wrapping_gives_what_is_inside() {
+    let inner = fixture::VLLM.as_bytes();
+    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("plain", inner.to_vec(), "-"),
+        ("gzip", gzip(inner), "-"),
+        ("two members", [gzip(&inner[..100]), gzip(&inner[100..])].concat(), "-"),
+        ("zstd", zstd(inner), "-"),
+        ("two frames", [zstd(&inner[..100]), zstd(&inner[100..])].concat(), "-"),
+        ("skippable frame", [b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec(), zstd(inner)].concat(), "-"),
+        ("tar", tar(&[("x/bench.json", inner)]), "-!x/bench.json"),
+        ("tar.gz", gzip(&tar(&[("bench.json", inner)])), "-!bench.json"),
+        ("zip", zip(&[("bench.json", inner)]), "-!bench.json"),
+        ("zip in zst", zstd(&zip(&[("bench.json", inner)])), "-!bench.json"),
+        ("gz in tar in zst", zstd(&tar(&[("bench.json.gz", &gzip(inner))])), "-!bench.json.gz"),
+        ("http", [b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n", inner].concat(), "-"),
+        ("byte-order mark", [b"\xef\xbb\xbf", inner].concat(), "-"),
+    ];
+    for (what, bytes, name) in cases {
+        let collected = stream(&bytes, &Limits::default());
+        assert_eq!(formats(&collected), [(name, "vllm-bench")], "{what}: {:?}", collected.unread);
+        assert_eq!(collected.unread, [], "{what}");
+        assert_eq!(collected.evidence.runs[0].requests.len(), 3, "{what}");
+    }
+    let collected = stream(XZ, &Limits::default());
+    assert_eq!(formats(&collected), [("-", "version")]);
+    assert_eq!(collected.evidence.stated.get("engine_version"), Some("1.2"));
+}
+
+#[test]
+fn a_zip_in_a_folder_is_read_in_its_place() {
+    let dir = folder(&[]);
+    std::fs::write(
+        dir.path().join("a.bin"),
+        zip(&[("m/before.txt", page(1, 0, 0).as_bytes()), ("n.txt", b"a poem\n")]),
+    )
+    .unwrap();
+    let collected = path(dir.path());
+    assert!(collected.read[0].path.ends_with("a.bin!m/before.txt"), "{:?}", collected.read);
+    assert!(collected.unread[0].path.ends_with("a.bin!n.txt"));
+    assert_eq!(reasons(&collected), ["text of no known format"]);
+}
+
+#[test]
+fn what_stands_before_the_damage_stays_and_the_rest_is_said() {
+    let lines: String = (0..3000)
+        .map(|n| {
+            fixture::AIPERF.lines().next().unwrap().replace("\"session_num\":1", &format!("\"session_num\":{n}")) + "\n"
+        })
+        .collect();
+    for (what, mut bytes) in
+        [("gzip", gzip(lines.as_bytes())), ("zstd", zstd(lines.as_bytes())), ("tar", tar(&[("r", lines.as_bytes())]))]
+    {
+        bytes.truncate(bytes.len() * 2 / 3);
+        let collected = stream(&bytes, &Limits::default());
+        let rows = collected.read.first().map_or(0, |row| row.rows);
+        assert!(rows > 500 && rows < 3000, "{what}: {rows} {:?}", collected.unread);
+        assert!(
+            reasons(&collected).iter().any(|reason| reason.contains("breaks off")),
+            "{what}: {:?}",
+            collected.unread
+        );
+        assert!(!collected.evidence.runs.is_empty(), "{what}");
+    }
+    let whole = zip(&[("a.json", fixture::VLLM.as_bytes())]);
+    let collected = stream(&whole[..whole.len() - 30], &Limits::default());
+    assert!(reasons(&collected)[0].contains("damaged zip archive"), "{:?}", collected.unread);
+}
+
+/// A stream of one byte, as long as is asked for.
+struct Endless(u8, u64);
+
+impl Read for Endless {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = into.len().min(usize::try_from(self.1).unwrap());
+        into[..count].fill(self.0);
+        self.1 -= count as u64;
+        Ok(count)
+    }
+}
+
+#[test]
+fn what_expands_without_end_is_refused() {
+    let mut encoder = flate2::read::GzEncoder::new(
+        fixture::AIPERF.as_bytes().chain(Endless(b'\n', 64 << 20)),
+        flate2::Compression::best(),
+    );
+    let mut bomb = Vec::new();
+    encoder.read_to_end(&mut bomb).unwrap();
+    let limits = Limits { expanded_free_bytes: 1 << 20, ..Limits::default() };
+    for bytes in [bomb.clone(), tar(&[("inner.gz", &bomb)]), zip(&[("inner.gz", &bomb)])] {
+        let collected = stream(&bytes, &limits);
+        let reasons = reasons(&collected);
+        assert!(reasons.iter().any(|reason| reason.contains("expands more than 200 times")), "{reasons:?}");
+    }
+    let limits = Limits { expanded_bytes: 1 << 20, ..Limits::default() };
+    assert!(reasons(&stream(&bomb, &limits)).iter().any(|reason| reason.contains("expands to more than")));
+    let mut deep = b"{\"version\":\"1\"}".to_vec();
+    for _ in 0..7 {
+        deep = gzip(&deep);
+    }
+    assert_eq!(reasons(&stream(&deep, &Limits::default())), ["gzip inside 5 other layers: unpack it first"]);
+}
+
+#[test]
+fn a_long_name_does_not_take_memory() {
+    let mut bytes = tar(&[("././@LongLink", &[b'a'; 70_000])]);
+    bytes[156] = b'L';
+    // The checksum holds the kind.
+    let sum: u32 =
+        bytes[..512].iter().enumerate().map(|(at, b)| if (148..156).contains(&at) { 32 } else { u32::from(*b) }).sum();
+    bytes[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    assert!(reasons(&stream(&bytes, &Limits::default()))[0].contains("a name of 70000 bytes"));
+}
+
+#[test]
+fn a_line_beyond_the_limit_is_skipped_and_said() {
+    let line = fixture::AIPERF.lines().next().unwrap();
+    let head = format!("{line}\n");
+    let tail = format!("\n{line}\n");
+    let mut source = head.as_bytes().chain(Endless(b'x', 100 << 20)).chain(tail.as_bytes());
+    let collected =
+        collect(vec![Input::Stream("-", &mut source)], &Limits { line_bytes: 1 << 20, ..Limits::default() });
+    assert_eq!(collected.read[0].rows, 2);
+    assert_eq!(collected.unread.len(), 1);
+    assert_eq!(collected.unread[0].line, Some(2));
+    assert!(collected.unread[0].reason.contains("104857600 bytes"), "{}", collected.unread[0].reason);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_back_closed_folders_and_devices_are_listed() {
+    let dir = folder(&[("a/bench.json", fixture::VLLM), ("b/notes.md", "# notes\n"), ("c/empty", "")]);
+    std::os::unix::fs::symlink(dir.path(), dir.path().join("a/back")).unwrap();
+    std::os::unix::fs::symlink(dir.path().join("a/bench.json"), dir.path().join("b/again.json")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", dir.path().join("b/zero")).unwrap();
+    std::os::unix::fs::symlink("missing", dir.path().join("b/nowhere")).unwrap();
+    std::fs::create_dir(dir.path().join(".hidden")).unwrap();
+    let collected = path(dir.path());
+    assert_eq!(collected.read.len(), 1);
+    let all = reasons(&collected).join("\n");
+    for said in [
+        "a link back to a folder that was looked into",
+        "the same file as one that was read",
+        "is no regular file",
+        "No such file",
+        "prose (Markdown)",
+        "empty",
+        "1 hidden folders",
+    ] {
+        assert!(all.contains(said), "{said}:\n{all}");
+    }
+}
+
+#[test]
+fn a_damaged_bundle_does_not_take_the_folder_with_it() {
+    let dir = folder(&[("bad/run.json", "{\"schema\": 1"), ("good.json", fixture::VLLM)]);
+    let collected = path(dir.path());
+    assert_eq!(collected.evidence.runs.len(), 1);
+    assert!(collected.unread.iter().any(|unread| unread.path.contains("bad")), "{:?}", collected.unread);
+    let gathered = firstcheck_ingest::gather(&[dir.path().to_path_buf()]);
+    assert_eq!((gathered.runs.len(), gathered.unread.len()), (1, 1));
+    assert!(firstcheck_ingest::read_runs(&dir.path().join("bad")).is_err(), "by itself it is an error");
+}
+
+#[test]
+fn pages_and_answers_without_a_run_are_what_was_observed() {
+    let dir = folder(&[
+        ("later.txt", &page(26, 4, 5)),
+        ("first.txt", &page(10, 1, 2)),
+        ("version.json", r#"{"version":"0.77"}"#),
+    ]);
+    let collected = path(dir.path());
+    assert_eq!(collected.evidence.runs.len(), 1);
+    let run = &collected.evidence.runs[0];
+    assert!(run.label.ends_with("first.txt → later.txt"), "{}", run.label);
+    let preempted = run.series(firstcheck_model::signal::Signal::Preemptions, firstcheck_model::signal::Part::Value);
+    assert_eq!(preempted.map(|series| series.delta(None).unwrap().value).sum::<f64>(), 3.0);
+    assert_eq!(run.info.fingerprint.get("engine_version"), Some("0.77"));
+    assert!(run.info.warnings[0].contains("rates are not"), "{:?}", run.info.warnings);
+}
+
+#[test]
+fn unknown_content_is_told_apart() {
+    for (bytes, reason) in [
+        (&b"a poem\nof two lines\n"[..], "text of no known format"),
+        (b"\x00\x01\x02binary", "binary data of no known format"),
+        (b"{\"a\": 1, \"b\": 2}", "JSON of no known format (keys: a, b)"),
+        (b"{\"a\": 1, ", "malformed JSON"),
+        (b"\xff\xfe{\0", "UTF-16"),
+        (b"", "empty"),
+        (b"\x1f\x8b\x08\x00garbage!!", "breaks off"),
+    ] {
+        let collected = stream(bytes, &Limits::default());
+        assert!(reasons(&collected)[0].contains(reason), "{reason}: {:?}", collected.unread);
+        assert!(collected.read.is_empty());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn archives_with_bytes_changed_never_panic(
+        which in 0..4_usize,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..5),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let inner = fixture::SGLANG.as_bytes();
+        let mut bytes = match which {
+            0 => gzip(inner),
+            1 => zstd(inner),
+            2 => tar(&[("a", inner), ("b", inner)]),
+            _ => zip(&[("a", inner), ("b", inner)]),
+        };
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        let collected = stream(&bytes, &Limits { expanded_free_bytes: 1 << 24, ..Limits::default() });
+        prop_assert!(collected.unread.iter().all(|unread| !unread.reason.contains("gave up")), "{:?}", collected.unread);
+        prop_assert!(!collected.read.is_empty() || !collected.unread.is_empty());
+    }
+}
