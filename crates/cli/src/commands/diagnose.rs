@@ -102,15 +102,16 @@ fn covered(read: &[ReadRow], now: Timestamp) -> Option<String> {
 
 /// Engines with their versions, and replicas.
 fn deployment(read: &[ReadRow]) -> Option<String> {
-    let engines: BTreeSet<String> = read
-        .iter()
-        .filter_map(|row| {
-            Some(format!("{} {}", row.engine.as_deref()?, row.version.as_deref().unwrap_or("")).trim().to_owned())
-        })
-        .collect();
-    // Where one artefact says the version, the others need not.
-    let versioned = |name: &String| engines.iter().any(|other| other.starts_with(&format!("{name} ")));
-    let mut parts: Vec<String> = engines.iter().filter(|name| !versioned(name)).cloned().collect();
+    let engines: BTreeSet<&str> = read.iter().filter_map(|row| row.engine.as_deref()).collect();
+    let several = engines.len() > 1;
+    let of = |engine: &str| {
+        // An answer of /version names no engine: it speaks of the only one there is.
+        let rows = read.iter().filter(|row| row.engine.as_deref().map_or(!several, |named| named == engine));
+        let versions: BTreeSet<&str> = rows.filter_map(|row| row.version.as_deref()).collect();
+        let versions: Vec<&str> = versions.into_iter().collect();
+        format!("{engine} {}", versions.join(" and ")).trim_end().to_owned()
+    };
+    let mut parts: Vec<String> = engines.iter().map(|engine| of(engine)).collect();
     let replicas: BTreeSet<&String> = read.iter().flat_map(|row| &row.replicas).collect();
     match replicas.len() {
         0 => {}

@@ -5,6 +5,7 @@
 mod artefacts;
 mod configuration;
 mod demo;
+mod diagnose;
 mod exit_codes;
 #[path = "../../../report/tests/report/fixtures.rs"]
 mod fixtures;

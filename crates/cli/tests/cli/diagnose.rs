@@ -1,0 +1,74 @@
+//! `diagnose`: what was read, what was not, and what the checks say of it.
+
+use crate::{
+    harness::{Bench, arg},
+    results::Like,
+    schema::violations,
+};
+use serde_json::Value;
+use std::{io::Write, process::Stdio};
+
+const PAGE: &str = "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{engine=\"0\"} 3.0\n\
+                    # TYPE vllm:strange gauge\nvllm:strange{engine=\"0\"} 3.0\n";
+
+fn json(text: &str) -> Value {
+    let report: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(violations(&report), Vec::<String>::new());
+    report
+}
+
+#[test]
+fn a_folder_says_what_is_in_it_and_what_is_not() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("pile")).unwrap();
+    bench.write("pile/bench.json", &Like::GOOD.file());
+    bench.write("pile/poem.txt", "roses are red\n");
+    bench.write("pile/version.json", r#"{"version":"0.77"}"#);
+    bench.write("pile/history.txt", &format!("1700000000\n{PAGE}1700000060\n{PAGE}"));
+    let said = bench.expect(0, &["diagnose", "pile"]);
+    for part in [
+        "3 read, 1 listed as not read",
+        "covers 2023-11-14T22:13:20Z to 2023-11-14T22:14:20Z",
+        "vllm 0.77, replicas engine=0",
+        "poem.txt: text of no known format",
+        "1 series were read and say nothing that firstcheck knows: --verbose lists them",
+        "constant-preemption",
+    ] {
+        assert!(said.out.contains(part), "{part}:\n{}", said.out);
+    }
+    assert!(!said.out.contains("vllm:strange"));
+    let said = bench.expect(0, &["diagnose", "pile", "--verbose"]);
+    assert!(said.out.contains("vllm:strange"), "{}", said.out);
+    let report = json(&bench.expect(0, &["diagnose", "pile", "--verbose", "--format", "json"]).out);
+    assert_eq!(report["read"].as_array().unwrap().len(), 3);
+    assert_eq!(report["not_understood"][0]["kind"], "vllm:strange");
+    assert!(bench.expect(0, &["diagnose", "pile", "--format", "markdown"]).out.contains("### Read\n"));
+}
+
+#[test]
+fn standard_input_is_a_file_without_a_name() {
+    let bench = Bench::new();
+    let mut child = bench
+        .command(&["diagnose", "-", "--format", "json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(PAGE.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let report = json(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!((report["read"][0]["path"].as_str(), report["read"][0]["rows"].as_u64()), (Some("-"), Some(2)));
+}
+
+#[test]
+fn nothing_that_could_be_read_is_3_and_a_missing_path_2() {
+    let bench = Bench::new();
+    let poem = bench.write("poem.txt", "roses are red\n");
+    let said = bench.expect(3, &["diagnose", arg(&poem)]);
+    assert!(said.out.contains("nothing that was given could be read"), "{}", said.out);
+    let report = json(&bench.expect(3, &["diagnose", arg(&poem), "--format", "json"]).out);
+    assert!(report.get("read").is_none());
+    bench.expect(2, &["diagnose", "nowhere"]);
+    bench.expect(2, &["diagnose"]);
+}
