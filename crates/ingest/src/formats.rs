@@ -130,7 +130,12 @@ fn row(path: &str, format: &Format, reading: Reading) -> ReadRow {
         unit: reading.unit.into(),
         from_unix_s: reading.window.and_then(|window| unix(window.start)),
         to_unix_s: reading.window.and_then(|window| unix(window.end)),
-        length_s: reading.window.and_then(|window| window.length()).map(|length| length.0),
+        // A single page speaks of one moment.
+        length_s: reading
+            .window
+            .and_then(|window| window.length())
+            .map(|length| length.0)
+            .filter(|length| *length > 0.0),
         engine: reading.engine,
         version: reading.version,
         replicas: reading.replicas.into_iter().collect(),

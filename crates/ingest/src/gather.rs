@@ -83,6 +83,9 @@ fn collected(inputs: Vec<Input<'_>>, limits: &Limits, watch: Option<Watch>) -> C
     }
     evidence.runs.extend(runs.into_iter().map(|run| run.recording.into_evidence(run.label)));
     evidence.runs.extend(observed);
+    if evidence.runs.len() > 1 {
+        evidence.runs.iter_mut().for_each(join::observed::set_aside);
+    }
     beside.into_iter().for_each(|(path, piece)| join::put(&mut evidence, &path, piece));
     join::join_traces(&mut evidence);
     let not_understood = intake.take_not_understood();

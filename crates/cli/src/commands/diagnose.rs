@@ -95,9 +95,20 @@ fn covered(read: &[ReadRow], now: Timestamp) -> Option<String> {
     let age = if age < SignedDuration::ZERO {
         "in the future by this machine's clock".into()
     } else {
-        format!("{} old", number::value(age.as_secs_f64(), "s"))
+        format!("{} old", in_words(age))
     };
     Some(format!("covers {from} to {to}; the newest is {age}"))
+}
+
+/// A duration in its largest unit.
+fn in_words(age: SignedDuration) -> String {
+    let minutes = age.as_mins();
+    match minutes {
+        0..=1 => format!("{} s", age.as_secs()),
+        2..=119 => format!("{minutes} min"),
+        120..=2879 => format!("{} h", minutes / 60),
+        _ => format!("{} days", number::count((minutes / 1440).unsigned_abs())),
+    }
 }
 
 /// Engines with their versions, and replicas.

@@ -2,7 +2,7 @@
 //! runs beside them; without a run they are what a deployment said of itself while others used it.
 
 mod beside;
-mod observed;
+pub(crate) mod observed;
 mod pages;
 
 use crate::{

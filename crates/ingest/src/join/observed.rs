@@ -25,7 +25,7 @@ pub(super) fn of_history(path: &Path, history: History) -> RunEvidence {
     }
     let label = path.display().to_string();
     let mut info = info(&label, clock);
-    info.window = window;
+    info.window = window.filter(|window| window.end > window.start);
     info.warnings = warnings;
     info.warnings.extend(flapping);
     fingerprint::from_page(&first, &super::name_of(path), &mut info.fingerprint);
@@ -44,6 +44,16 @@ pub(super) fn of_pages(folder: &Path, pages: &[Named]) -> RunEvidence {
         info.warnings.push(format!("{} pages without times: growth is known, rates are not", pages.len()));
     }
     evidence(label, info, in_order(pages))
+}
+
+/// Beside other runs, growth that a lone page cannot show would take away that of the others: what only grows is left
+/// under its raw name.
+pub(crate) fn set_aside(run: &mut RunEvidence) {
+    if run.info.origin != Origin::Observed || run.signals.iter().any(|series| series.at.len() > 1) {
+        return;
+    }
+    run.signals.iter_mut().filter(|series| grows(series)).for_each(|series| series.signal = None);
+    run.info.warnings.push("a single page: no growth of its counters is known".into());
 }
 
 fn info(label: &str, clock: Clock) -> RunInfo {

@@ -251,6 +251,23 @@ fn pages_and_answers_without_a_run_are_what_was_observed() {
 }
 
 #[test]
+fn a_lone_page_beside_a_run_does_not_take_its_growth() {
+    let dir = folder(&[
+        ("run/bench.json", fixture::VLLM),
+        ("run/before.txt", &page(1, 0, 1)),
+        ("run/after.txt", &page(30, 4, 5)),
+        ("other/page.txt", &page(9, 9, 9)),
+    ]);
+    let collected = path(dir.path());
+    let preemptions = |run: &firstcheck_model::evidence::RunEvidence| {
+        run.series(firstcheck_model::signal::Signal::Preemptions, firstcheck_model::signal::Part::Value).count()
+    };
+    assert_eq!(collected.evidence.runs.iter().map(preemptions).collect::<Vec<_>>(), [1, 0]);
+    let alone = path(&dir.path().join("other"));
+    assert_eq!(preemptions(&alone.evidence.runs[0]), 1, "by itself it says what more is needed");
+}
+
+#[test]
 fn unknown_content_is_told_apart() {
     for (bytes, reason) in [
         (&b"a poem\nof two lines\n"[..], "text of no known format"),

@@ -8,7 +8,7 @@ fn content_decides_whatever_the_name() {
     let page = fixture::page(1, 1, 0);
     let listed = format!("[{}]", fixture::VLLM);
     let twice = format!("{}\n{}", fixture::VLLM, fixture::VLLM_SUMMARY);
-    let cases: [(&str, Option<&str>); 18] = [
+    let cases: [(&str, Option<&str>); 19] = [
         (fixture::VLLM, Some("vllm-bench")),
         (fixture::VLLM_SUMMARY, Some("vllm-bench")),
         (&listed, Some("vllm-bench")),
@@ -26,6 +26,7 @@ fn content_decides_whatever_the_name() {
         (r#"{"name":"a","steps":[]}"#, None),
         ("total 48\nstarted\n", None),
         ("[core.py:133] a line\n", None),
+        ("vllm: error: unrecognized arguments: --x\nvllm: 3 more\nusage: vllm serve\n", None),
         ("", None),
     ];
     for (content, expected) in cases {

@@ -42,7 +42,7 @@ pub struct History {
     pub series: Vec<Series>,
     /// Their clock.
     pub clock: Clock,
-    /// From the first page to the last; `None` where no page has a time.
+    /// From the first page to the last; `None` where no page has a time. That of a single page has no length.
     pub window: Option<Window>,
     /// What the first page states of the deployment.
     pub(crate) first: Box<super::Page>,
@@ -64,7 +64,7 @@ fn recognise(head: &Head<'_>) -> Option<Confidence> {
     for line in head.lines().take(2_000) {
         if line.starts_with(b"# TYPE ") || line.starts_with(b"# HELP ") {
             typed = true;
-        } else if split::sample(line).is_some() {
+        } else if split::sample(line).is_some_and(|(_, rest)| split::numbers(rest).is_some()) {
             samples += 1;
             named |= std::str::from_utf8(line)
                 .is_ok_and(|line| crate::vocabulary::engine_of(line).is_some() || line.starts_with("{__name__="));
