@@ -62,12 +62,14 @@ fn ours(what: &str, path: &Path) -> io::Result<()> {
     let bytes = path.metadata()?.len();
     // What the file system holds is read first, so that the disk is not measured.
     io::copy(&mut File::open(path)?, &mut io::sink())?;
-    let began = Instant::now();
+    let (began, used) = (Instant::now(), cpu_seconds());
     let collected = collect(vec![Input::Path(path.into())], &Limits::default());
     let taken = began.elapsed();
     let samples = collected.read.first().map_or(0, |row| row.rows);
     let peak = peak_megabytes().map_or_else(String::new, |peak| format!(", peak {peak} MB"));
-    println!("firstcheck  {what}: {}{peak}", rate(bytes, samples, taken));
+    let used = cpu_seconds().zip(used).map(|(after, before)| after - before);
+    let used = used.map_or_else(String::new, |used| format!(" ({used:.2} s of CPU)"));
+    println!("firstcheck  {what}: {}{used}{peak}", rate(bytes, samples, taken));
     Ok(())
 }
 
@@ -75,6 +77,14 @@ fn rate(bytes: u64, samples: u64, taken: Duration) -> String {
     let (seconds, megabytes) = (taken.as_secs_f64(), bytes as f64 / 1e6);
     let (speed, million) = (megabytes / seconds, samples as f64 / 1e6);
     format!("{megabytes:.0} MB, {million:.1} million samples in {seconds:.2} s: {speed:.0} MB/s")
+}
+
+/// User and system time of this process, where the system says so in hundredths of a second.
+fn cpu_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
+    Some((ticks(11)? + ticks(12)?) / 100.0)
 }
 
 /// The most memory that this process ever had, where the system says so.

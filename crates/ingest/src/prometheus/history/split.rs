@@ -43,15 +43,14 @@ pub(super) fn numbers(rest: &[u8]) -> Option<(f64, Option<f64>)> {
     if let Some(value) = whole(rest) {
         return Some((value, None));
     }
-    let text = std::str::from_utf8(rest).ok()?;
-    let text = text.split('#').next()?;
-    let mut words = text.split_ascii_whitespace();
-    let value = words.next()?.parse().ok()?;
-    let timestamp = match words.next() {
-        None => None,
-        Some(word) => Some(word.parse::<f64>().ok().filter(|t| t.is_finite())?),
-    };
-    words.next().is_none().then_some((value, timestamp))
+    let rest = memchr::memchr(b'#', rest).map_or(rest, |exemplar| &rest[..exemplar]).trim_ascii();
+    let Some(blank) = rest.iter().position(u8::is_ascii_whitespace) else { return Some((number(rest)?, None)) };
+    let (value, timestamp) = (&rest[..blank], rest[blank..].trim_ascii_start());
+    Some((number(value)?, Some(number(timestamp).filter(|timestamp| timestamp.is_finite())?)))
+}
+
+fn number(word: &[u8]) -> Option<f64> {
+    whole(word).or_else(|| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
 fn whole(rest: &[u8]) -> Option<f64> {
