@@ -1,22 +1,42 @@
 //! From a healthy deployment and faults to what is simulated.
 
-use super::{Fault, Rig};
+use super::{Fault, Rig, Scene};
 use crate::deployment::{Deployment, DeploymentError, Scenario};
 use firstcheck_workload::trace::Trace;
 
 /// A healthy deployment with faults that come and go: a phase begins wherever one starts or ends, and in each phase
-/// those that act are applied to the healthy deployment in the order given.
+/// those that act are applied to the healthy deployment in the order given. The scenes that the faults need are set up
+/// from start to end.
 ///
 /// # Errors
 /// A phase whose deployment could not run.
 pub fn scenario(healthy: &Deployment, trace: &Trace, faults: &[Fault]) -> Result<Scenario, DeploymentError> {
+    let mut scenes: Vec<Scene> = Vec::new();
+    for scene in faults.iter().map(|fault| fault.spec.scene) {
+        if !scenes.contains(&scene) {
+            scenes.push(scene);
+        }
+    }
+    build(healthy, trace, &scenes, faults)
+}
+
+/// A deployment in which nothing goes wrong, set up as `scenes` are: what faults in these scenes are held against.
+///
+/// # Errors
+/// A deployment that could not run.
+pub fn healthy(deployment: &Deployment, trace: &Trace, scenes: &[Scene]) -> Result<Scenario, DeploymentError> {
+    build(deployment, trace, scenes, &[])
+}
+
+fn build(healthy: &Deployment, trace: &Trace, scenes: &[Scene], faults: &[Fault]) -> Result<Scenario, DeploymentError> {
     let mut starts: Vec<i64> = vec![0];
-    starts.extend(faults.iter().flat_map(|fault| [Some(fault.start_ns), fault.end_ns]).flatten());
+    starts.extend(faults.iter().flat_map(|fault| [Some(fault.start_ns), fault.ends_ns()]).flatten());
     starts.sort_unstable();
     starts.dedup();
     let (mut phases, mut others) = (Vec::with_capacity(starts.len()), Vec::new());
     for start_ns in starts {
         let mut rig = Rig::new(healthy.clone(), trace);
+        scenes.iter().for_each(|scene| (scene.apply)(&mut rig));
         faults.iter().filter(|fault| fault.acts_at(start_ns)).for_each(|fault| rig.apply(fault, start_ns));
         let (phase, also) = rig.finish(start_ns);
         phases.push(phase);

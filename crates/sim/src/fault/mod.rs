@@ -8,12 +8,15 @@ pub mod catalogue;
 mod error;
 mod parse;
 mod rig;
+pub mod scene;
+mod traffic;
 mod values;
 
-pub use build::scenario;
+pub use build::{healthy, scenario};
 pub use catalogue::{catalogue, find};
 pub use error::FaultError;
 pub use rig::Rig;
+pub use scene::Scene;
 pub use values::Values;
 
 use std::{fmt, str::FromStr};
@@ -68,6 +71,20 @@ pub struct Param {
     pub doc: &'static str,
 }
 
+/// A parameter, in the order of its fields.
+const fn param(
+    name: &'static str,
+    unit: &'static str,
+    by_severity: [f64; 3],
+    range: [f64; 2],
+    doc: &'static str,
+) -> Param {
+    Param { name, unit, by_severity, range, doc }
+}
+
+/// Name of the parameter by which a fault ends by itself: seconds from its start.
+const LASTS: &str = "lasts_s";
+
 impl Param {
     /// Its value by default.
     pub fn default_at(&self, severity: Severity) -> f64 {
@@ -93,6 +110,8 @@ pub struct FaultSpec {
     pub acts_in: &'static str,
     /// What goes wrong, in a sentence.
     pub doc: &'static str,
+    /// What the deployment has to have for it to act.
+    pub scene: Scene,
     /// Its parameters.
     pub params: &'static [Param],
     /// Sets it up in a healthy rig.
@@ -124,9 +143,19 @@ impl Fault {
         Self { values: Values::of(spec, severity), spec, start_ns: 0, end_ns: None }
     }
 
+    /// When it ends, nanoseconds from the run's start: as asked, or by itself if that is earlier.
+    pub fn ends_ns(&self) -> Option<i64> {
+        let lasts = self.values.iter().find(|(name, _)| *name == LASTS).map(|(_, seconds)| (seconds * 1e9) as i64);
+        let by_itself = lasts.map(|length| self.start_ns.saturating_add(length));
+        match (self.end_ns, by_itself) {
+            (Some(asked), Some(itself)) => Some(asked.min(itself)),
+            (asked, itself) => asked.or(itself),
+        }
+    }
+
     /// Whether it acts at a moment.
     pub fn acts_at(&self, at_ns: i64) -> bool {
-        self.start_ns <= at_ns && self.end_ns.is_none_or(|end_ns| at_ns < end_ns)
+        self.start_ns <= at_ns && self.ends_ns().is_none_or(|end_ns| at_ns < end_ns)
     }
 }
 

@@ -65,7 +65,7 @@ impl<'t> Rig<'t> {
 
     /// Applies a fault in a phase that begins at `phase_ns`.
     pub(super) fn apply(&mut self, fault: &Fault, phase_ns: i64) {
-        (self.start_ns, self.end_ns) = (fault.start_ns, fault.end_ns);
+        (self.start_ns, self.end_ns) = (fault.start_ns, fault.ends_ns());
         let before = self.others.len();
         (fault.spec.apply)(&fault.values, self);
         // What others send holds for the whole of the fault: it is taken once, where the fault starts.

@@ -4,7 +4,8 @@ use crate::simulate::{config, trace};
 use firstcheck_model::request::Fate;
 use firstcheck_sim::{
     Deployment, SimulateOptions, Simulated,
-    fault::{Fault, FaultError, FaultSpec, Severity, catalogue, scenario},
+    fault::{Fault, FaultError, FaultSpec, Severity, catalogue, healthy, scenario, scene::SCENES},
+    simulate::Artefacts,
     simulate_scenario,
 };
 use std::collections::HashSet;
@@ -37,18 +38,61 @@ fn the_catalogue_is_well_formed() {
     }
 }
 
+/// The test of all faults plays each for some seconds only.
+const REQUESTS: u32 = 60;
+const RATE: f64 = 8.0;
+
 #[test]
 fn every_fault_shows_itself_at_every_severity() {
-    let deployment = Deployment::uniform(config(), 2);
-    let healthy = play(&deployment, &[], 60, 30.0);
+    let mut deployment = Deployment::uniform(config(), 2);
+    deployment.client.timeout_seconds = Some(60.0);
+    let trace = trace(REQUESTS, RATE);
+    let options =
+        SimulateOptions { artefacts: Artefacts { logs: true, ..Artefacts::default() }, ..SimulateOptions::new(1, "a") };
     // Faults of outputs show themselves where outputs are kept, in a test of their own.
     let outputs = 30..=38;
     let elsewhere = |spec: &&FaultSpec| !outputs.contains(&spec.symptom[1..].parse::<u32>().unwrap());
+    let mut quiet = Vec::new();
     for spec in catalogue().filter(elsewhere) {
+        let well = simulate_scenario(&healthy(&deployment, &trace, &[spec.scene]).unwrap(), &trace, &options).unwrap();
         for severity in Severity::ALL {
-            let sick = play(&deployment, &[Fault::new(spec, severity)], 60, 30.0);
-            assert_ne!(healthy.recording, sick.recording, "{spec:?} at {severity:?} changes nothing that is seen");
+            let faults = [Fault::new(spec, severity)];
+            let sick = simulate_scenario(&scenario(&deployment, &trace, &faults).unwrap(), &trace, &options).unwrap();
+            if well.recording == sick.recording && well.attachments == sick.attachments {
+                quiet.push(format!("{spec:?} at {severity:?}"));
+            }
         }
+    }
+    assert!(quiet.is_empty(), "these change nothing that is seen: {quiet:#?}");
+}
+
+#[test]
+fn every_symptom_of_serving_has_two_causes() {
+    let causes = |symptom: &str| -> HashSet<&str> {
+        catalogue().filter(|spec| spec.symptom == symptom).map(|spec| spec.cause).collect()
+    };
+    let serving = (1..=19).chain([22, 23]).chain(27..=32).chain([34, 36, 37]).chain(39..=44);
+    let poor: Vec<_> = serving.map(|number| format!("S{number:02}")).filter(|code| causes(code).len() < 2).collect();
+    assert!(poor.is_empty(), "fewer than two causes: {poor:?}");
+}
+
+#[test]
+fn a_fault_that_ends_by_itself_ends() {
+    let fault = fault("cold-start:lasts_s=2@1s..");
+    assert_eq!(fault.ends_ns(), Some(3_000_000_000));
+    assert!(fault.acts_at(2_999_999_999) && !fault.acts_at(3_000_000_000));
+}
+
+#[test]
+fn scenes_are_healthy() {
+    let deployment = Deployment::uniform(config(), 2);
+    let trace = trace(REQUESTS, RATE);
+    for scene in SCENES {
+        let scenario = healthy(&deployment, &trace, &[**scene]).unwrap();
+        let simulated = simulate_scenario(&scenario, &trace, &SimulateOptions::new(1, "a")).unwrap();
+        let done = simulated.recording.requests.0.iter().filter(|request| request.fate == Fate::Completed).count();
+        assert_eq!(done, REQUESTS as usize, "{scene:?}");
+        assert_eq!(simulated.truth.preemptions, 0, "{scene:?}");
     }
 }
 

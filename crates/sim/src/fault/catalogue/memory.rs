@@ -1,29 +1,315 @@
 //! Memory, preemption and start-up (S14–S19).
 
-use crate::fault::{FaultSpec, Param};
+use crate::{
+    config::{LeakKind, Leaker, Memory},
+    fault::{FaultSpec, Rig, param, scene},
+};
 
-pub(super) const FAULTS: &[FaultSpec] = &[FaultSpec {
-    slug: "kv-pool-shrank",
-    symptom: "S15",
-    cause: "kv-pool-shrank",
-    acts_in: "KV cache",
-    doc: "the KV pool of every replica is smaller than it was: graphs, a new version or a lower memory share took the \
-          rest",
-    params: &[Param {
-        name: "share",
-        unit: "",
-        by_severity: [0.5, 0.2, 0.08],
-        range: [0.001, 1.0],
-        doc: "what is left of the pool",
-    }],
-    apply: |values, rig| {
-        let share = values.get("share");
-        rig.deployment.each_engine(|engine| {
-            let left = (f64::from(engine.num_gpu_blocks) * share) as u32;
-            // An engine does not start with less than one longest sequence: who shrinks the pool lowers that as well.
-            engine.num_gpu_blocks = left.max(2);
-            let tokens = u64::from(engine.num_gpu_blocks - 1) * u64::from(engine.block_size);
-            engine.max_model_len = engine.max_model_len.min(u32::try_from(tokens).unwrap_or(u32::MAX)).max(2);
-        });
+pub(super) const FAULTS: &[FaultSpec] = &[
+    FaultSpec {
+        slug: "gpu-shared",
+        symptom: "S14",
+        cause: "other-process",
+        acts_in: "GPU memory",
+        doc: "another process holds memory of the GPU when the engine starts",
+        scene: scene::PLAIN,
+        params: &[param("gib", "GiB", [8.0, 30.0, 70.0], [0.0, 1000.0], "memory that it holds")],
+        apply: |values, rig| memory(rig, |memory| memory.others_gib = vec![values.get("gib")]),
     },
-}];
+    FaultSpec {
+        slug: "weights-larger",
+        symptom: "S14",
+        cause: "weights-larger",
+        acts_in: "GPU memory",
+        doc: "more weights than thought: an unquantised head, a draft, a vision tower, an uneven shard",
+        scene: scene::PLAIN,
+        params: &[param("gib", "GiB", [45.0, 57.0, 70.0], [0.0, 1000.0], "weights beyond the model's own")],
+        apply: |values, rig| memory(rig, |memory| memory.extra_weights_gib = vec![values.get("gib")]),
+    },
+    FaultSpec {
+        slug: "activation-peak",
+        symptom: "S14",
+        cause: "activation-peak",
+        acts_in: "GPU memory",
+        doc: "profiling finds a peak of activations that leaves nothing for the KV cache",
+        scene: scene::PLAIN,
+        params: &[param("gib", "GiB", [56.0, 60.0, 80.0], [0.0, 1000.0], "peak of activations")],
+        apply: |values, rig| memory(rig, |memory| memory.activation_gib = Some(values.get("gib"))),
+    },
+    FaultSpec {
+        slug: "sampler-warm-up",
+        symptom: "S14",
+        cause: "sampler-warm-up",
+        acts_in: "GPU memory",
+        doc: "logits of a warm-up with all sequences do not fit beside the KV cache",
+        scene: scene::PLAIN,
+        params: &[param("gib", "GiB", [10.0, 20.0, 60.0], [0.0, 1000.0], "memory of the warm-up")],
+        apply: |values, rig| memory(rig, |memory| memory.sampler_gib = Some(values.get("gib"))),
+    },
+    FaultSpec {
+        slug: "context-rejected",
+        symptom: "S14",
+        cause: "configuration-rejected",
+        acts_in: "configuration",
+        doc: "the longest sequence asked for is longer than the model's own: the configuration is rejected",
+        scene: scene::PLAIN,
+        params: &[param(
+            "share",
+            "",
+            [0.9, 0.5, 0.1],
+            [0.0, 1.0],
+            "the model's longest sequence, as a share of the one asked for",
+        )],
+        apply: |values, rig| {
+            rig.deployment.each_engine(|engine| {
+                let most = (f64::from(engine.max_model_len) * values.get("share")) as u32;
+                engine.memory.model_max_len = Some(most.max(1));
+            });
+        },
+    },
+    FaultSpec {
+        slug: "host-memory-out",
+        symptom: "S14",
+        cause: "host-memory",
+        acts_in: "host memory",
+        doc: "the container's limit is below what loading the weights takes: the kernel kills the engine",
+        scene: scene::PLAIN,
+        params: &[param("gib", "GiB", [10.0, 7.0, 4.0], [0.1, 1e5], "limit of the container")],
+        apply: |values, rig| memory(rig, |memory| memory.host.limit_gib = values.get("gib")),
+    },
+    FaultSpec {
+        slug: "kv-pool-shrank",
+        symptom: "S15",
+        cause: "kv-pool-shrank",
+        acts_in: "KV cache",
+        doc: "the KV pool of every replica is smaller than it was: graphs, a new version or a lower memory share took the \
+              rest",
+        scene: scene::PLAIN,
+        params: &[param("share", "", [0.5, 0.2, 0.08], [0.001, 1.0], "what is left of the pool")],
+        apply: |values, rig| {
+            let share = values.get("share");
+            rig.deployment.each_engine(|engine| {
+                let left = (f64::from(engine.num_gpu_blocks) * share) as u32;
+                // An engine does not start with less than one longest sequence: who shrinks the pool lowers that as well.
+                engine.num_gpu_blocks = left.max(2);
+                let tokens = u64::from(engine.num_gpu_blocks - 1) * u64::from(engine.block_size);
+                engine.max_model_len = engine.max_model_len.min(u32::try_from(tokens).unwrap_or(u32::MAX)).max(2);
+            });
+        },
+    },
+    FaultSpec {
+        slug: "blocks-leak",
+        symptom: "S15",
+        cause: "leaked-blocks",
+        acts_in: "KV cache",
+        doc: "ended requests leave blocks behind that nobody frees",
+        scene: scene::PLAIN,
+        params: &[param("blocks", "", [1.0, 3.0, 8.0], [0.0, 1e6], "blocks that an ended request leaves behind")],
+        apply: |values, rig| {
+            let blocks = values.get("blocks");
+            rig.deployment.each_engine(|engine| engine.defects.leaked_blocks += blocks);
+        },
+    },
+    FaultSpec {
+        slug: "answers-longer",
+        symptom: "S15",
+        cause: "longer-outputs",
+        acts_in: "workload",
+        doc: "answers are longer than they were: the pool that held their peak no longer does",
+        scene: scene::PLAIN,
+        params: &[param("factor", "", [3.0, 6.0, 12.0], [1.0, 1000.0], "what the length of answers is multiplied by")],
+        apply: |values, rig| {
+            let factor = values.get("factor");
+            rig.server_renders(move |call, _| {
+                let longer = |tokens: u32| (f64::from(tokens) * factor) as u32;
+                call.max_tokens = call.max_tokens.map(longer);
+            });
+        },
+    },
+    FaultSpec {
+        slug: "graphs-take-memory",
+        symptom: "S16",
+        cause: "graph-memory",
+        acts_in: "CUDA graphs",
+        doc: "more captured graphs take memory that the KV cache had",
+        scene: scene::PLAIN,
+        params: &[param("gib", "GiB", [25.0, 38.0, 45.0], [0.0, 1000.0], "memory of the captured graphs")],
+        apply: |values, rig| {
+            memory(rig, |memory| {
+                memory.graphs_gib = values.get("gib");
+                memory.graphs_estimate_gib = Some(values.get("gib"));
+                memory.estimate_graphs = Some(true);
+            });
+        },
+    },
+    FaultSpec {
+        slug: "graphs-over-estimated",
+        symptom: "S16",
+        cause: "over-estimate",
+        acts_in: "CUDA graphs",
+        doc: "the estimate of what graphs will take is far above what they take, and the difference is lost to the KV cache",
+        scene: scene::PLAIN,
+        params: &[param("gib", "GiB", [25.0, 38.0, 45.0], [0.0, 1000.0], "the estimate")],
+        apply: |values, rig| {
+            memory(rig, |memory| {
+                memory.graphs_estimate_gib = Some(values.get("gib"));
+                memory.estimate_graphs = Some(true);
+            });
+        },
+    },
+    FaultSpec {
+        slug: "leak-per-request",
+        symptom: "S17",
+        cause: "leak-per-request",
+        acts_in: "host memory",
+        doc: "the API process keeps something of every request",
+        scene: scene::PLAIN,
+        params: &[param("kib", "KiB", [200.0, 2000.0, 50_000.0], [0.0, 1e9], "memory that a request leaves behind")],
+        apply: |values, rig| {
+            memory(rig, |memory| memory.host.leak.per_request += values.get("kib") * 1024.0);
+        },
+    },
+    FaultSpec {
+        slug: "leak-per-token",
+        symptom: "S17",
+        cause: "leak-per-token",
+        acts_in: "host memory",
+        doc: "the engine's core keeps something of every generated token",
+        scene: scene::PLAIN,
+        params: &[param("kib", "KiB", [5.0, 50.0, 500.0], [0.0, 1e9], "memory that a token leaves behind")],
+        apply: |values, rig| {
+            memory(rig, |memory| {
+                memory.host.leak.process = Leaker::Core;
+                memory.host.leak.per_output_token += values.get("kib") * 1024.0;
+            });
+        },
+    },
+    FaultSpec {
+        slug: "retention",
+        symptom: "S17",
+        cause: "retention",
+        acts_in: "host memory",
+        doc: "the allocator keeps what was freed: memory grows to a level and stays there",
+        scene: scene::PLAIN,
+        params: &[
+            param("kib", "KiB", [500.0, 5000.0, 50_000.0], [0.0, 1e9], "memory that a request leaves behind at first"),
+            param("gib", "GiB", [0.02, 0.2, 2.0], [0.0, 1000.0], "level at which it stays"),
+        ],
+        apply: |values, rig| {
+            memory(rig, |memory| {
+                memory.host.leak.per_request += values.get("kib") * 1024.0;
+                memory.host.leak.plateau = Some(values.get("gib") * 1024f64.powi(3));
+            });
+        },
+    },
+    FaultSpec {
+        slug: "shared-memory-grows",
+        symptom: "S17",
+        cause: "shared-memory",
+        acts_in: "host memory",
+        doc: "segments of shared memory pile up: they count for the container and for no process alone",
+        scene: scene::PLAIN,
+        params: &[param(
+            "kib",
+            "KiB",
+            [200.0, 2000.0, 50_000.0],
+            [0.0, 1e9],
+            "shared memory that a request leaves behind",
+        )],
+        apply: |values, rig| {
+            memory(rig, |memory| {
+                memory.host.leak.kind = LeakKind::Shared;
+                memory.host.leak.per_request += values.get("kib") * 1024.0;
+            });
+        },
+    },
+    FaultSpec {
+        slug: "encoder-unprofiled",
+        symptom: "S18",
+        cause: "encoder-peak",
+        acts_in: "multimodal encoder",
+        doc: "the encoder's peak was not part of the start's profile: little is kept free for it",
+        scene: scene::IMAGES,
+        params: &[param("mib", "MiB", [100.0, 60.0, 10.0], [0.0, 1e6], "memory that is left for the encoder")],
+        apply: |values, rig| {
+            let bytes = values.get("mib") * 1024.0 * 1024.0;
+            rig.deployment.each_engine(|engine| {
+                engine.encoder.iter_mut().for_each(|encoder| encoder.reserve_bytes = bytes);
+            });
+        },
+    },
+    FaultSpec {
+        slug: "encoder-retains",
+        symptom: "S18",
+        cause: "embeddings-retained",
+        acts_in: "multimodal encoder",
+        doc: "embeddings of images are never freed: memory grows with every new image",
+        scene: scene::IMAGES,
+        params: &[param("share", "", [0.2, 0.6, 1.0], [0.0, 1.0], "share of the embeddings that stay")],
+        apply: |values, rig| {
+            let share = values.get("share");
+            rig.deployment.each_engine(|engine| {
+                engine.encoder.iter_mut().for_each(|encoder| {
+                    encoder.retained_share = share;
+                    encoder.cache_bytes_per_token *= 40.0;
+                });
+            });
+        },
+    },
+    FaultSpec {
+        slug: "images-larger",
+        symptom: "S18",
+        cause: "image-tokens",
+        acts_in: "multimodal encoder",
+        doc: "images become far more tokens than the engine was set up for",
+        scene: scene::IMAGES,
+        params: &[param(
+            "factor",
+            "",
+            [4.0, 20.0, 80.0],
+            [1.0, 1000.0],
+            "what the tokens of an image are multiplied by",
+        )],
+        apply: |values, rig| {
+            let factor = values.get("factor");
+            rig.server_renders(move |call, _| {
+                if let Some(images) = &mut call.features.images {
+                    let more = (f64::from(images.tokens) * factor) as u32;
+                    let added = more.saturating_sub(images.tokens).saturating_mul(images.count);
+                    images.tokens = more;
+                    call.prompt.splice(0..0, firstcheck_workload::text::word_ids(call.tag, added));
+                }
+            });
+        },
+    },
+    FaultSpec {
+        slug: "engine-hangs",
+        symptom: "S19",
+        cause: "host-code",
+        acts_in: "engine's core",
+        doc: "the engine stops for good in the middle of its work and reports nothing",
+        scene: scene::PLAIN,
+        params: &[param("after_requests", "", [40.0, 10.0, 1.0], [1.0, 1e9], "requests before it stops")],
+        apply: |values, rig| {
+            let clock = crate::config::PauseClock::Requests(values.count("after_requests").max(1));
+            // Longer than any run: whoever asks gives up before.
+            let pause = crate::config::Pause { clock, seconds: 9.0e5, growth_seconds: 0.0, jitter: 0.0 };
+            rig.deployment.each_engine(|engine| engine.host.pauses.push(pause));
+            rig.deployment.client.timeout_seconds.get_or_insert(300.0);
+        },
+    },
+    FaultSpec {
+        slug: "first-request-compiles",
+        symptom: "S19",
+        cause: "slow-not-hung",
+        acts_in: "engine's core",
+        doc: "the first request waits for kernels to be built: it looks like a hang and ends",
+        scene: scene::PLAIN,
+        params: &[param("lasts_s", "s", [3.0, 6.0, 12.0], [0.1, 1e5], "time that the build takes")],
+        apply: |_, rig| rig.deployment.each_engine(|engine| engine.host.frozen = true),
+    },
+];
+
+fn memory(rig: &mut Rig<'_>, change: impl Fn(&mut Memory)) {
+    rig.deployment.each_engine(|engine| change(&mut engine.memory));
+}

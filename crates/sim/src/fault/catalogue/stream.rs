@@ -1,5 +1,344 @@
 //! The stream stutters (S07–S13).
 
-use crate::fault::FaultSpec;
+use crate::{
+    config::{ClassAcceptance, EngineConfig, Pause, PauseClock, Speculation},
+    fault::{
+        FaultSpec, Param, Rig, param, scene,
+        traffic::{Lengths, every},
+    },
+};
 
-pub(super) const FAULTS: &[FaultSpec] = &[];
+const LONG: Param = param(
+    "prompt_tokens",
+    "tokens",
+    [2000.0, 4000.0, 7000.0],
+    [1.0, 1e6],
+    "length of the long prompts that others send",
+);
+const PERIOD: Param = param("period_s", "s", [3.0, 1.5, 0.6], [0.001, 1e4], "interval at which others send");
+const PAUSE: Param = param("ms", "ms", [60.0, 200.0, 800.0], [0.1, 1e6], "length of a pause");
+
+pub(super) const FAULTS: &[FaultSpec] = &[
+    FaultSpec {
+        slug: "prefill-shares-steps",
+        symptom: "S07",
+        cause: "prefill-shares-steps",
+        acts_in: "scheduler",
+        doc: "chunks of long prompts ride in the steps that decode, and every token of those steps is late",
+        scene: scene::PLAIN,
+        params: &[
+            LONG,
+            PERIOD,
+            param("budget", "tokens", [1024.0, 2048.0, 2048.0], [16.0, 1e6], "token budget of a step"),
+        ],
+        apply: |values, rig| {
+            let budget = values.count("budget");
+            rig.deployment.each_engine(|engine| engine.max_num_batched_tokens = budget);
+            long_prompts(rig, values.count("prompt_tokens"), values.get("period_s"));
+        },
+    },
+    FaultSpec {
+        slug: "whole-prefill",
+        symptom: "S07",
+        cause: "prefill-between-decodes",
+        acts_in: "scheduler",
+        doc: "long prompts are computed in one step each, and all streams stand still for it",
+        scene: scene::PLAIN,
+        params: &[LONG, PERIOD],
+        apply: |values, rig| {
+            rig.deployment
+                .each_engine(|engine| engine.max_num_batched_tokens = engine.max_num_batched_tokens.max(65_536));
+            long_prompts(rig, values.count("prompt_tokens"), values.get("period_s"));
+        },
+    },
+    FaultSpec {
+        slug: "graphs-too-small",
+        symptom: "S07",
+        cause: "graph-bucket",
+        acts_in: "CUDA graphs",
+        doc: "batches grow beyond the largest captured graph and then run without one",
+        scene: scene::PLAIN,
+        params: &[
+            param("largest", "", [8.0, 4.0, 2.0], [1.0, 1e5], "largest captured batch"),
+            param(
+                "us_per_layer",
+                "µs",
+                [300.0, 500.0, 900.0],
+                [0.0, 1e6],
+                "time that the host takes to launch a layer",
+            ),
+        ],
+        apply: |values, rig| {
+            let (largest, seconds) = (values.count("largest").max(1), values.get("us_per_layer") * 1e-6);
+            rig.deployment.each_engine(|engine| {
+                let sizes = [1, 2, 4, 8].into_iter().filter(|size| *size < largest).chain([largest]);
+                engine.graphs.capture_sizes = Some(sizes.collect());
+                engine.graphs.eager_layer_seconds = seconds;
+            });
+        },
+    },
+    FaultSpec {
+        slug: "collector-pauses",
+        symptom: "S08",
+        cause: "garbage-collection",
+        acts_in: "engine's core",
+        doc: "Python's collector walks all objects after so many requests, longer each time",
+        scene: scene::PLAIN,
+        params: &[
+            PAUSE,
+            param("requests", "", [20.0, 12.0, 8.0], [1.0, 1e6], "requests between two pauses"),
+            param(
+                "growth_ms",
+                "ms",
+                [2.0, 10.0, 40.0],
+                [0.0, 1e6],
+                "by how much each pause is longer than the one before",
+            ),
+        ],
+        apply: |values, rig| {
+            let pause = Pause {
+                clock: PauseClock::Requests(values.count("requests").max(1)),
+                seconds: values.get("ms") * 1e-3,
+                growth_seconds: values.get("growth_ms") * 1e-3,
+                jitter: 0.0,
+            };
+            pauses(rig, pause);
+        },
+    },
+    FaultSpec {
+        slug: "host-pauses",
+        symptom: "S08",
+        cause: "host-agent",
+        acts_in: "host",
+        doc: "something on the host (a job, an agent, a probe) stops the engine at a regular interval",
+        scene: scene::PLAIN,
+        params: &[PAUSE, param("period_s", "s", [2.0, 1.5, 1.0], [0.01, 1e5], "interval between two pauses")],
+        apply: |values, rig| {
+            let clock = PauseClock::Wall(values.get("period_s"));
+            pauses(rig, Pause { clock, seconds: values.get("ms") * 1e-3, growth_seconds: 0.0, jitter: 0.0 });
+        },
+    },
+    FaultSpec {
+        slug: "step-pauses",
+        symptom: "S08",
+        cause: "every-n-steps",
+        acts_in: "engine's core",
+        doc: "the engine rearranges something (experts, a cache) every so many steps",
+        scene: scene::PLAIN,
+        params: &[PAUSE, param("steps", "", [400.0, 250.0, 120.0], [1.0, 1e9], "steps between two pauses")],
+        apply: |values, rig| {
+            let clock = PauseClock::Steps(values.count("steps").max(1));
+            pauses(rig, Pause { clock, seconds: values.get("ms") * 1e-3, growth_seconds: 0.0, jitter: 0.0 });
+        },
+    },
+    FaultSpec {
+        slug: "preemption-bursts",
+        symptom: "S09",
+        cause: "preemption",
+        acts_in: "scheduler",
+        doc: "requests are thrown out of the batch now and then and computed again: a few streams freeze",
+        scene: scene::PLAIN,
+        params: &[
+            param("steps", "", [300.0, 150.0, 60.0], [1.0, 1e9], "steps between two bursts"),
+            param("requests", "", [1.0, 2.0, 4.0], [1.0, 1e5], "requests that a burst throws out"),
+        ],
+        apply: |values, rig| {
+            let (steps, requests) = (values.count("steps").max(1), values.count("requests"));
+            rig.deployment.each_engine(|engine| {
+                engine.defects.preempt_every_steps = steps;
+                engine.defects.preempt_requests = requests;
+            });
+        },
+    },
+    FaultSpec {
+        slug: "engine-freezes",
+        symptom: "S09",
+        cause: "engine-wide-freeze",
+        acts_in: "engine's core",
+        doc: "now and then, at no regular interval, the whole engine stands still",
+        scene: scene::PLAIN,
+        params: &[
+            param("s", "s", [1.0, 2.0, 4.0], [0.01, 1e4], "length of a freeze"),
+            param("period_s", "s", [6.0, 5.0, 4.0], [0.01, 1e5], "mean interval between two"),
+        ],
+        apply: |values, rig| {
+            let clock = PauseClock::Wall(values.get("period_s"));
+            pauses(rig, Pause { clock, seconds: values.get("s"), growth_seconds: 0.0, jitter: 0.9 });
+        },
+    },
+    FaultSpec {
+        slug: "draft-class",
+        symptom: "S10",
+        cause: "acceptance-by-class",
+        acts_in: "speculation",
+        doc: "drafts of one class of requests are seldom accepted",
+        scene: scene::SPECULATION,
+        params: &[param("factor", "", [0.4, 0.15, 0.0], [0.0, 1.0], "what the chance of acceptance is multiplied by")],
+        apply: |values, rig| {
+            let factor = values.get("factor");
+            speculation(rig, |spec| spec.classes.push(ClassAcceptance { class: 1, factor, disabled: false }));
+        },
+    },
+    FaultSpec {
+        slug: "draft-costs",
+        symptom: "S10",
+        cause: "fixed-cost",
+        acts_in: "speculation",
+        doc: "a draft takes so long that accepted tokens do not pay for it",
+        scene: scene::SPECULATION,
+        params: &[param("ms", "ms", [3.0, 6.0, 12.0], [0.0, 1e5], "time of a draft")],
+        apply: |values, rig| {
+            let seconds = values.get("ms") * 1e-3;
+            speculation(rig, |spec| spec.draft_seconds += seconds);
+        },
+    },
+    FaultSpec {
+        slug: "draft-crowds",
+        symptom: "S10",
+        cause: "batch-effect",
+        acts_in: "speculation",
+        doc: "verification of many drafts competes with decoding when the batch is large",
+        scene: scene::SPECULATION,
+        params: &[param(
+            "us",
+            "µs",
+            [200.0, 500.0, 1500.0],
+            [0.0, 1e6],
+            "further time of a step for each sequence with drafts",
+        )],
+        apply: |values, rig| {
+            let seconds = values.get("us") * 1e-6;
+            speculation(rig, |spec| spec.draft_sequence_seconds += seconds);
+        },
+    },
+    FaultSpec {
+        slug: "draft-decays",
+        symptom: "S10",
+        cause: "draft-cache",
+        acts_in: "speculation",
+        doc: "the draft's own cache goes wrong with length: acceptance falls along an answer",
+        scene: scene::SPECULATION,
+        params: &[param(
+            "per_1000",
+            "",
+            [0.5, 0.8, 0.98],
+            [0.0, 1.0],
+            "share of the acceptance lost in a thousand tokens",
+        )],
+        apply: |values, rig| {
+            let decay = values.get("per_1000");
+            speculation(rig, |spec| spec.decay = decay);
+        },
+    },
+    FaultSpec {
+        slug: "schema-compile",
+        symptom: "S11",
+        cause: "cold-compile",
+        acts_in: "structured output",
+        doc: "a schema that was not seen before takes long to compile, every time",
+        scene: scene::SCHEMAS,
+        params: &[param("s", "s", [0.4, 1.5, 5.0], [0.0, 1e4], "time to compile a schema")],
+        apply: |values, rig| {
+            let seconds = values.get("s");
+            rig.deployment.each_engine(|engine| engine.structured.compile_seconds = seconds);
+        },
+    },
+    FaultSpec {
+        slug: "schema-compile-blocks",
+        symptom: "S11",
+        cause: "compile-blocks-engine",
+        acts_in: "structured output",
+        doc: "schemas are compiled on the engine's own thread, and everybody waits",
+        scene: scene::SCHEMAS,
+        params: &[param("s", "s", [0.2, 0.6, 2.0], [0.0, 1e4], "time to compile a schema")],
+        apply: |values, rig| {
+            let seconds = values.get("s");
+            rig.deployment.each_engine(|engine| {
+                engine.structured.compile_seconds = seconds;
+                engine.structured.compiles_on_engine = true;
+                engine.structured.cached = false;
+            });
+        },
+    },
+    FaultSpec {
+        slug: "schema-mask",
+        symptom: "S11",
+        cause: "mask-cost",
+        acts_in: "structured output",
+        doc: "the mask of allowed tokens costs time in every step for each structured request",
+        scene: scene::SCHEMAS,
+        params: &[param("us", "µs", [800.0, 3000.0, 10_000.0], [0.0, 1e7], "time of a mask")],
+        apply: |values, rig| {
+            let seconds = values.get("us") * 1e-6;
+            rig.deployment.each_engine(|engine| engine.structured.mask_seconds += seconds);
+        },
+    },
+    FaultSpec {
+        slug: "schema-runaway",
+        symptom: "S11",
+        cause: "unbounded-output",
+        acts_in: "structured output",
+        doc: "a schema allows white space without end, and answers run to their limit",
+        scene: scene::SCHEMAS,
+        params: &[param("share", "", [0.2, 0.5, 1.0], [0.0, 1.0], "share of the structured requests that run away")],
+        apply: |values, rig| {
+            let share = values.get("share");
+            rig.deployment.each_engine(|engine| engine.structured.runaway_share = share);
+            // An answer that has to be of a given length cannot run away.
+            rig.server_renders(|call, _| {
+                if call.features.schema.is_some() {
+                    call.ignore_eos = false;
+                    call.max_tokens = call.max_tokens.map(|most| most.saturating_mul(8));
+                }
+            });
+        },
+    },
+    FaultSpec {
+        slug: "stream-interval",
+        symptom: "S12",
+        cause: "multi-token-events",
+        acts_in: "API server",
+        doc: "the server sends an event only every so many tokens",
+        scene: scene::PLAIN,
+        params: &[param("tokens", "tokens", [4.0, 8.0, 20.0], [1.0, 1e5], "tokens of an event")],
+        apply: |values, rig| {
+            let tokens = values.count("tokens").max(1);
+            rig.deployment.each_engine(|engine| engine.frontend.stream_interval = tokens);
+        },
+    },
+    FaultSpec {
+        slug: "parser-holds",
+        symptom: "S12",
+        cause: "parser-holds",
+        acts_in: "API server",
+        doc: "a parser (of tool calls, of reasoning) holds the first tokens back until it has seen enough",
+        scene: scene::PLAIN,
+        params: &[param("tokens", "tokens", [8.0, 16.0, 40.0], [1.0, 1e5], "tokens that are held back")],
+        apply: |values, rig| {
+            let tokens = values.count("tokens");
+            rig.deployment.each_engine(|engine| engine.frontend.held_tokens = tokens);
+        },
+    },
+    FaultSpec {
+        slug: "proxy-gathers",
+        symptom: "S12",
+        cause: "proxy-coalesces",
+        acts_in: "proxy",
+        doc: "a proxy gathers events and passes them on at an interval",
+        scene: scene::PLAIN,
+        params: &[param("ms", "ms", [50.0, 150.0, 500.0], [0.1, 60_000.0], "interval of the proxy")],
+        apply: |values, rig| rig.deployment.client.flush_seconds = values.get("ms") * 1e-3,
+    },
+];
+
+fn long_prompts(rig: &mut Rig<'_>, prompt_tokens: u32, period_seconds: f64) {
+    every(rig, period_seconds, Lengths { prompt_tokens, output_tokens: 4 });
+}
+
+fn pauses(rig: &mut Rig<'_>, pause: Pause) {
+    rig.deployment.each_engine(|engine: &mut EngineConfig| engine.host.pauses.push(pause));
+}
+
+fn speculation(rig: &mut Rig<'_>, change: impl Fn(&mut Speculation)) {
+    rig.deployment.each_engine(|engine| engine.speculation.iter_mut().for_each(&change));
+}

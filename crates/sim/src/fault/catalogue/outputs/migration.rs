@@ -12,6 +12,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "prompt-ids",
         acts_in: "tokeniser",
+        scene: crate::fault::scene::PLAIN,
         doc: "the template writes the token that begins a text, and the tokeniser puts another in front",
         params: &[],
         apply: |_, rig| rig.deployment.each_engine(|engine| engine.sampler.prompt.bos_tokens = 2),
@@ -21,6 +22,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "prompt-ids",
         acts_in: "chat template",
+        scene: crate::fault::scene::PLAIN,
         doc: "the new engine's chat template writes a system block of its own and another hand-over to the model",
         params: &[Param {
             name: "tokens",
@@ -42,6 +44,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "prompt-ids",
         acts_in: "tokeniser",
+        scene: crate::fault::scene::PLAIN,
         doc: "long prompts lose their beginning, the system prompt with it",
         params: &[Param {
             name: "tokens",
@@ -62,6 +65,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "sampling-settings",
         acts_in: "sampling defaults",
+        scene: crate::fault::scene::PLAIN,
         doc: "the model's generation_config.json fills in what requests do not say",
         params: &[
             Param {
@@ -92,6 +96,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "stop-handling",
         acts_in: "stop tokens",
+        scene: crate::fault::scene::PLAIN,
         doc: "the new engine does not stop at the token that ends a turn: answers ramble until their limit",
         params: &[],
         apply: |_, rig| rig.deployment.each_engine(|engine| engine.sampler.stop_token_ids = vec![END_OF_TEXT]),
@@ -101,6 +106,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "stop-handling",
         acts_in: "stop tokens",
+        scene: crate::fault::scene::PLAIN,
         doc: "an ordinary word is in the new engine's list of stop tokens: answers end early",
         params: &[Param {
             name: "words",
@@ -121,6 +127,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "stop-handling",
         acts_in: "sampling defaults",
+        scene: crate::fault::scene::PLAIN,
         doc: "the new engine limits every answer",
         params: &[Param {
             name: "tokens",
@@ -139,6 +146,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "weights-or-precision",
         acts_in: "model configuration",
+        scene: crate::fault::scene::PLAIN,
         doc: "the new engine reads another position encoding: log probabilities drift with position",
         params: &[spread([0.1, 0.3, 1.0], "spread of logits a thousand tokens of position")],
         apply: |values, rig| {
@@ -151,6 +159,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "sampler-bug",
         acts_in: "sampler",
+        scene: crate::fault::scene::PLAIN,
         doc: "an approximate top-k loses the likeliest token in a share of draws",
         params: &[share([0.02, 0.1, 0.3], "share of draws")],
         apply: |values, rig| {

@@ -9,6 +9,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S31",
         cause: "batch-shape",
         acts_in: "matrix kernels",
+        scene: crate::fault::scene::PLAIN,
         doc: "the kernel, and with it the order of sums, is chosen by the number of rows: near ties flip",
         params: &[spread([0.005, 0.02, 0.06], "spread of logits between kernels")],
         apply: |values, rig| {
@@ -21,6 +22,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S31",
         cause: "race",
         acts_in: "kernel",
+        scene: crate::fault::scene::PLAIN,
         doc: "a kernel reads what another has not written yet: the same batch gives different logits",
         params: &[spread([0.01, 0.05, 0.5], "spread of logits from run to run")],
         apply: |values, rig| {
@@ -33,6 +35,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S31",
         cause: "different-path",
         acts_in: "prefix cache",
+        scene: crate::fault::scene::PLAIN,
         doc: "a prompt found in the cache is computed by another path than one that is not",
         params: &[spread([0.01, 0.05, 0.3], "spread of logits between the paths")],
         apply: |values, rig| {
@@ -45,6 +48,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S31",
         cause: "different-replica",
         acts_in: "builds of the replicas",
+        scene: crate::fault::scene::PLAIN,
         doc: "replicas run different builds or hardware",
         params: &[spread([0.005, 0.02, 0.1], "spread of logits between builds")],
         apply: |values, rig| {
@@ -59,6 +63,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S32",
         cause: "batch-scale",
         acts_in: "activation quantisation",
+        scene: crate::fault::scene::PLAIN,
         doc: "one scale for the whole batch: each row's rounding follows the loudest row",
         params: &[spread([0.005, 0.02, 0.06], "spread of logits a doubling of the largest activation")],
         apply: |values, rig| {
@@ -71,6 +76,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S32",
         cause: "kernel-by-rows",
         acts_in: "matrix kernels",
+        scene: crate::fault::scene::PLAIN,
         doc: "another kernel from a number of rows on",
         params: &[
             spread([0.005, 0.02, 0.06], "spread of logits between the two"),
@@ -95,6 +101,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S32",
         cause: "first-batch-calibration",
         acts_in: "KV quantisation",
+        scene: crate::fault::scene::PLAIN,
         doc: "the KV scale is calibrated on whatever comes first after the start",
         params: &[spread([0.01, 0.05, 0.2], "spread of logits between calibrations")],
         apply: |values, rig| {

@@ -20,6 +20,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S34",
         cause: "temperature",
         acts_in: "sampling defaults",
+        scene: crate::fault::scene::PLAIN,
         doc: "requests that name no temperature are drawn at one below 1, and log probabilities are returned raw",
         params: &[Param {
             name: "temperature",
@@ -41,6 +42,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S34",
         cause: "support",
         acts_in: "sampler",
+        scene: crate::fault::scene::PLAIN,
         doc: "log probabilities are returned over the kept tokens only, while the trainer has all",
         params: &[Param {
             name: "top_p",
@@ -62,6 +64,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S34",
         cause: "penalties",
         acts_in: "sampling defaults",
+        scene: crate::fault::scene::PLAIN,
         doc: "a repetition penalty that the trainer does not know is in the returned log probabilities",
         params: &[Param {
             name: "repetition_penalty",
@@ -83,6 +86,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S34",
         cause: "numerics",
         acts_in: "output layer",
+        scene: crate::fault::scene::PLAIN,
         doc: "the engine's output layer is less precise than the trainer's",
         params: &[spread([0.005, 0.03, 0.1], "spread of logits")],
         apply: |values, rig| {
@@ -97,6 +101,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S34",
         cause: "stale-weights",
         acts_in: "weight updates",
+        scene: crate::fault::scene::PLAIN,
         doc: "updates of the weights no longer reach the engine",
         params: &[PERIOD, spread([0.02, 0.05, 0.15], "change of a logit in an update")],
         apply: |values, rig| {
@@ -112,6 +117,7 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S34",
         cause: "index-shift",
         acts_in: "log probabilities",
+        scene: crate::fault::scene::PLAIN,
         doc: "each token is given the log probability of one before it",
         params: &[Param {
             name: "places",

@@ -1,0 +1,184 @@
+//! Scenes: what a deployment has to have for a fault to act in it.
+//!
+//! Speculation cannot go wrong where none is. A scene sets up what a fault needs, in good health; the healthy run that a
+//! faulty one is held against has the same scene.
+
+use super::Rig;
+use crate::{
+    config::{DataParallel, Encoder, EngineKind, Experts, Offload, SchedulePolicy, Speculation},
+    kv_cache::hash::mix,
+    language::sampling::Sampling,
+    request::Images,
+    router::RoutingPolicy,
+    timing::{Preset, Timing},
+};
+
+/// A healthy deployment of a kind.
+#[derive(Clone, Copy)]
+pub struct Scene {
+    /// Its name.
+    pub slug: &'static str,
+    /// What it is, in a sentence.
+    pub doc: &'static str,
+    /// Sets it up.
+    pub apply: fn(&mut Rig<'_>),
+}
+
+impl std::fmt::Debug for Scene {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Scene({})", self.slug)
+    }
+}
+
+impl PartialEq for Scene {
+    fn eq(&self, other: &Self) -> bool {
+        self.slug == other.slug
+    }
+}
+
+/// All scenes.
+pub const SCENES: &[&Scene] = &[
+    &PLAIN,
+    &FLEET,
+    &TENSOR_PARALLEL,
+    &DATA_RANKS,
+    &EXPERTS,
+    &OFFLOAD,
+    &SPECULATION,
+    &SCHEMAS,
+    &IMAGES,
+    &SGLANG_LPM,
+    &SAMPLED,
+    &SAMPLED_SPECULATION,
+];
+
+/// The scene of that name.
+pub fn find(slug: &str) -> Option<&'static Scene> {
+    SCENES.iter().copied().find(|scene| scene.slug == slug)
+}
+
+/// Whatever the deployment is.
+pub const PLAIN: Scene = Scene { slug: "plain", doc: "the deployment as it is", apply: |_| {} };
+
+/// Replicas behind a router that knows their caches.
+pub const FLEET: Scene = Scene {
+    slug: "fleet",
+    doc: "a router that weighs cached prefixes against load, counted by itself",
+    apply: |rig| rig.deployment.routing.policy = RoutingPolicy::PrefixAware,
+};
+
+/// A model over several GPUs.
+pub const TENSOR_PARALLEL: Scene = Scene {
+    slug: "tensor-parallel",
+    doc: "Llama 3.1 70B on four GPUs, with an all-reduce in each layer",
+    apply: |rig| rig.deployment.each_engine(|engine| engine.timing = Timing::Preset(Preset::H100Llama70bTp4)),
+};
+
+/// Attention ranks with requests of their own.
+pub const DATA_RANKS: Scene = Scene {
+    slug: "data-ranks",
+    doc: "four attention ranks with requests of their own, which meet in each step",
+    apply: |rig| {
+        let data = DataParallel { ranks: 4, ..DataParallel::default() };
+        rig.deployment.each_engine(|engine| engine.parallel.data = data);
+    },
+};
+
+/// Experts over several GPUs.
+pub const EXPERTS: Scene = Scene {
+    slug: "experts",
+    doc: "experts over eight ranks, with an all-to-all in each layer",
+    apply: |rig| rig.deployment.each_engine(|engine| engine.parallel.experts = Some(Experts::default())),
+};
+
+/// A second KV tier behind a small pool.
+pub const OFFLOAD: Scene = Scene {
+    slug: "offload",
+    doc: "a small KV pool with host memory as a second tier",
+    apply: |rig| {
+        rig.deployment.each_engine(|engine| {
+            let needed = engine.max_model_len.div_ceil(engine.block_size) + 1;
+            engine.num_gpu_blocks = (engine.num_gpu_blocks / 4).max(needed);
+            engine.offload = Some(Offload::default());
+        });
+    },
+};
+
+/// Drafts that are verified.
+pub const SPECULATION: Scene = Scene {
+    slug: "speculation",
+    doc: "speculative decoding with three drafts a step; every fourth request is of another class",
+    apply: |rig| {
+        rig.deployment.each_engine(|engine| engine.speculation = Some(Speculation::default()));
+        rig.server_renders(|call, _| call.features.class = u32::from(call.tag % 4 == 0));
+    },
+};
+
+/// Requests with a schema.
+pub const SCHEMAS: Scene = Scene {
+    slug: "schemas",
+    doc: "every third request asks for one of five schemas",
+    apply: |rig| {
+        rig.server_renders(|call, _| {
+            if call.tag % 3 == 0 {
+                call.features.schema = Some(mix(call.tag) % 5);
+            }
+        });
+    },
+};
+
+/// Requests with images.
+pub const IMAGES: Scene = Scene {
+    slug: "images",
+    doc: "every third request carries two images of 576 tokens each",
+    apply: |rig| {
+        rig.deployment.each_engine(|engine| engine.encoder = Some(Encoder::default()));
+        rig.server_renders(|call, _| {
+            if call.tag % 3 == 0 {
+                let images = Images { count: 2, tokens: 576, first: call.tag * 2 };
+                let tokens = firstcheck_workload::text::word_ids(mix(call.tag), images.total_tokens());
+                call.prompt.splice(0..0, tokens);
+                call.features.images = Some(images);
+            }
+        });
+    },
+};
+
+/// SGLang with its cache-aware order.
+pub const SGLANG_LPM: Scene = Scene {
+    slug: "sglang-lpm",
+    doc: "SGLang that admits the longest cached prefix first",
+    apply: |rig| {
+        rig.deployment.each_engine(|engine| {
+            engine.sglang.max_total_num_tokens =
+                engine.num_gpu_blocks.saturating_sub(1).saturating_mul(engine.block_size).max(engine.max_model_len);
+            engine.sglang.schedule_policy = SchedulePolicy::Lpm;
+            engine.engine = EngineKind::Sglang;
+        });
+    },
+};
+
+/// Requests whose tokens are drawn.
+pub const SAMPLED: Scene = Scene {
+    slug: "sampled",
+    doc: "requests draw their tokens with a seed and end of themselves; every fifth has no seed",
+    apply: sampled,
+};
+
+/// Drawn tokens with drafts.
+pub const SAMPLED_SPECULATION: Scene = Scene {
+    slug: "sampled-speculation",
+    doc: "as sampled, with speculative decoding",
+    apply: |rig| {
+        sampled(rig);
+        rig.deployment.each_engine(|engine| engine.speculation = Some(Speculation::default()));
+    },
+};
+
+fn sampled(rig: &mut Rig<'_>) {
+    rig.server_renders(|call, _| {
+        call.ignore_eos = false;
+        let seed = (call.tag % 5 != 0).then(|| mix(call.tag));
+        call.sampling = Some(Box::new(Sampling { temperature: Some(0.8), seed, ..Sampling::default() }));
+    });
+}
