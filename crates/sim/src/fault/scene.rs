@@ -6,6 +6,7 @@
 use super::Rig;
 use crate::{
     config::{DataParallel, Encoder, EngineKind, Experts, Offload, SchedulePolicy, Speculation},
+    deployment::Deployment,
     kv_cache::hash::mix,
     language::sampling::Sampling,
     request::Images,
@@ -36,6 +37,9 @@ impl PartialEq for Scene {
     }
 }
 
+/// Seed of the documents that prompts begin with.
+const DOCUMENTS: u64 = 0xd0c5 << 32;
+
 /// All scenes.
 pub const SCENES: &[&Scene] = &[
     &PLAIN,
@@ -49,6 +53,7 @@ pub const SCENES: &[&Scene] = &[
     &IMAGES,
     &SGLANG_LPM,
     &SAMPLED,
+    &DISAGGREGATED,
     &SAMPLED_SPECULATION,
 ];
 
@@ -94,8 +99,12 @@ pub const EXPERTS: Scene = Scene {
 /// A second KV tier behind a small pool.
 pub const OFFLOAD: Scene = Scene {
     slug: "offload",
-    doc: "a small KV pool with host memory as a second tier",
+    doc: "prompts begin with one of forty documents, more than a small KV pool holds; host memory is a second tier",
     apply: |rig| {
+        rig.server_renders(|call, _| {
+            let document = firstcheck_workload::text::word_ids(DOCUMENTS ^ (call.tag % 40), 768);
+            call.prompt.splice(0..0, document);
+        });
         rig.deployment.each_engine(|engine| {
             let needed = engine.max_model_len.div_ceil(engine.block_size) + 1;
             engine.num_gpu_blocks = (engine.num_gpu_blocks / 4).max(needed);
@@ -163,6 +172,20 @@ pub const SAMPLED: Scene = Scene {
     slug: "sampled",
     doc: "requests draw their tokens with a seed and end of themselves; every fifth has no seed",
     apply: sampled,
+};
+
+/// Prefill and decode in pools of their own.
+pub const DISAGGREGATED: Scene = Scene {
+    slug: "disaggregated",
+    doc: "prompts are computed in one pool, answers in another, and KV goes from the first to the second",
+    apply: |rig| {
+        let deployment = &rig.deployment;
+        if let Some(engine) = deployment.replicas.first().map(|replica| replica.engine.clone()) {
+            let half = (deployment.replicas.len() as u32 / 2).max(1);
+            let pools = Deployment::disaggregated(&engine, half, half);
+            rig.deployment = Deployment { client: deployment.client, scrape: deployment.scrape, ..pools };
+        }
+    },
 };
 
 /// Drawn tokens with drafts.

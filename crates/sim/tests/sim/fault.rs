@@ -47,8 +47,7 @@ fn every_fault_shows_itself_at_every_severity() {
     let mut deployment = Deployment::uniform(config(), 2);
     deployment.client.timeout_seconds = Some(60.0);
     let trace = trace(REQUESTS, RATE);
-    let options =
-        SimulateOptions { artefacts: Artefacts { logs: true, ..Artefacts::default() }, ..SimulateOptions::new(1, "a") };
+    let options = SimulateOptions { artefacts: Artefacts::ALL, ..SimulateOptions::new(1, "a") };
     // Faults of outputs show themselves where outputs are kept, in a test of their own.
     let outputs = 30..=38;
     let elsewhere = |spec: &&FaultSpec| !outputs.contains(&spec.symptom[1..].parse::<u32>().unwrap());

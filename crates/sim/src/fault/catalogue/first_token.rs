@@ -201,7 +201,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "client",
         doc: "the client lets only a few requests out at once; the others wait within it",
         scene: scene::PLAIN,
-        params: &[param("most", "", [8.0, 4.0, 2.0], [1.0, 1e6], "requests in flight")],
+        params: &[param("most", "", [3.0, 2.0, 1.0], [1.0, 1e6], "requests in flight")],
         apply: |values, rig| rig.deployment.client.concurrency_gate = Some(values.count("most").max(1)),
     },
     FaultSpec {
@@ -243,19 +243,8 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "router",
         doc: "the router takes replicas in turn, so that each beginning must be cached by all of them",
         scene: scene::FLEET,
-        params: &[param(
-            "imbalance",
-            "",
-            [2.0, 1.0, 0.0],
-            [0.0, 1e6],
-            "difference in load beyond which it forgets about caches",
-        )],
-        apply: |values, rig| {
-            rig.deployment.routing.imbalance = Some(values.get("imbalance"));
-            if values.get("imbalance") == 0.0 {
-                rig.deployment.routing.policy = RoutingPolicy::RoundRobin;
-            }
-        },
+        params: &[],
+        apply: |_, rig| rig.deployment.routing.policy = RoutingPolicy::RoundRobin,
     },
     FaultSpec {
         slug: "lookups-fail",

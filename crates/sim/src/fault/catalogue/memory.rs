@@ -1,9 +1,12 @@
 //! Memory, preemption and start-up (S14–S19).
 
 use crate::{
-    config::{LeakKind, Leaker, Memory},
-    fault::{FaultSpec, Rig, param, scene},
+    config::{Hang, HangCause, LeakKind, Leaker, Memory},
+    fault::{FaultSpec, Param, Rig, Values, param, scene},
 };
+
+/// Ranks of the engine that hangs.
+const RANKS: Param = param("ranks", "", [2.0, 4.0, 8.0], [2.0, 1024.0], "ranks");
 
 pub(super) const FAULTS: &[FaultSpec] = &[
     FaultSpec {
@@ -43,7 +46,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "GPU memory",
         doc: "logits of a warm-up with all sequences do not fit beside the KV cache",
         scene: scene::PLAIN,
-        params: &[param("gib", "GiB", [10.0, 20.0, 60.0], [0.0, 1000.0], "memory of the warm-up")],
+        params: &[param("gib", "GiB", [68.0, 73.0, 78.0], [0.0, 1000.0], "memory of the warm-up")],
         apply: |values, rig| memory(rig, |memory| memory.sampler_gib = Some(values.get("gib"))),
     },
     FaultSpec {
@@ -245,13 +248,15 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "multimodal encoder",
         doc: "embeddings of images are never freed: memory grows with every new image",
         scene: scene::IMAGES,
-        params: &[param("share", "", [0.2, 0.6, 1.0], [0.0, 1.0], "share of the embeddings that stay")],
+        params: &[param("share", "", [0.7, 0.85, 1.0], [0.0, 1.0], "share of the embeddings that stay")],
         apply: |values, rig| {
             let share = values.get("share");
             rig.deployment.each_engine(|engine| {
                 engine.encoder.iter_mut().for_each(|encoder| {
                     encoder.retained_share = share;
-                    encoder.cache_bytes_per_token *= 40.0;
+                    // Little is kept on purpose, so that what is not freed shows.
+                    encoder.cache_tokens = encoder.cache_tokens.min(2304);
+                    encoder.cache_bytes_per_token *= 100.0;
                 });
             });
         },
@@ -283,33 +288,67 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         },
     },
     FaultSpec {
-        slug: "engine-hangs",
+        slug: "hang-transport",
+        symptom: "S19",
+        cause: "transport",
+        acts_in: "ranks",
+        doc: "all ranks stand in the same collective and no data moves: the network between them does not work",
+        scene: scene::PLAIN,
+        params: &[RANKS],
+        apply: |values, rig| hang(rig, values, HangCause::Transport),
+    },
+    FaultSpec {
+        slug: "hang-desync",
+        symptom: "S19",
+        cause: "desync",
+        acts_in: "ranks",
+        doc: "one rank skipped a collective, and each waits for the others in another one",
+        scene: scene::PLAIN,
+        params: &[RANKS],
+        apply: |values, rig| hang(rig, values, HangCause::Skipped),
+    },
+    FaultSpec {
+        slug: "hang-lock",
         symptom: "S19",
         cause: "host-code",
-        acts_in: "engine's core",
-        doc: "the engine stops for good in the middle of its work and reports nothing",
+        acts_in: "ranks",
+        doc: "one rank waits for a lock in host code and never enters the collective",
         scene: scene::PLAIN,
-        params: &[param("after_requests", "", [40.0, 10.0, 1.0], [1.0, 1e9], "requests before it stops")],
-        apply: |values, rig| {
-            let clock = crate::config::PauseClock::Requests(values.count("after_requests").max(1));
-            // Longer than any run: whoever asks gives up before.
-            let pause = crate::config::Pause { clock, seconds: 9.0e5, growth_seconds: 0.0, jitter: 0.0 };
-            rig.deployment.each_engine(|engine| engine.host.pauses.push(pause));
-            rig.deployment.client.timeout_seconds.get_or_insert(300.0);
-        },
+        params: &[RANKS],
+        apply: |values, rig| hang(rig, values, HangCause::Lock),
+    },
+    FaultSpec {
+        slug: "hang-queue",
+        symptom: "S19",
+        cause: "control-plane",
+        acts_in: "ranks",
+        doc: "the workers wait for a message that the core believes it has sent",
+        scene: scene::PLAIN,
+        params: &[RANKS],
+        apply: |values, rig| hang(rig, values, HangCause::Queue),
     },
     FaultSpec {
         slug: "first-request-compiles",
         symptom: "S19",
         cause: "slow-not-hung",
-        acts_in: "engine's core",
+        acts_in: "ranks",
         doc: "the first request waits for kernels to be built: it looks like a hang and ends",
         scene: scene::PLAIN,
-        params: &[param("lasts_s", "s", [3.0, 6.0, 12.0], [0.1, 1e5], "time that the build takes")],
-        apply: |_, rig| rig.deployment.each_engine(|engine| engine.host.frozen = true),
+        params: &[RANKS, param("lasts_s", "s", [3.0, 6.0, 12.0], [0.1, 1e5], "time that the build takes")],
+        apply: |values, rig| hang(rig, values, HangCause::Compile),
     },
 ];
 
 fn memory(rig: &mut Rig<'_>, change: impl Fn(&mut Memory)) {
     rig.deployment.each_engine(|engine| change(&mut engine.memory));
+}
+
+/// Nothing moves any more, and the ranks stand where `cause` left them. Clients give up at last.
+fn hang(rig: &mut Rig<'_>, values: &Values, cause: HangCause) {
+    let ranks = values.count("ranks").max(2);
+    rig.deployment.each_engine(|engine| {
+        engine.host.frozen = true;
+        engine.hang = Some(Hang { cause, ranks, ..Hang::default() });
+    });
+    rig.deployment.client.timeout_seconds.get_or_insert(300.0);
 }

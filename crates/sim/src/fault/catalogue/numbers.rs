@@ -35,7 +35,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "client",
         doc: "the benchmark's client lets only a few requests out at once and does not count their wait",
         scene: scene::PLAIN,
-        params: &[param("most", "", [8.0, 4.0, 2.0], [1.0, 1e6], "requests in flight")],
+        params: &[param("most", "", [3.0, 2.0, 1.0], [1.0, 1e6], "requests in flight")],
         apply: |values, rig| {
             rig.deployment.client.concurrency_gate = Some(values.count("most").max(1));
             rig.deployment.client.gate_outside_timer = true;
@@ -114,6 +114,26 @@ pub(super) const FAULTS: &[FaultSpec] = &[
             let factor = values.get("factor");
             rig.deployment.each_engine(|engine| engine.gpu_slowness *= factor);
         },
+    },
+    FaultSpec {
+        slug: "transfers-not-asked",
+        symptom: "S42",
+        cause: "no-transfer-asked",
+        acts_in: "KV transfer",
+        doc: "nothing asks for the transfer: the decode pool computes every prompt itself, and all requests succeed",
+        scene: scene::DISAGGREGATED,
+        params: &[],
+        apply: |_, rig| rig.deployment.transfer.asked_for = false,
+    },
+    FaultSpec {
+        slug: "transfers-fail",
+        symptom: "S42",
+        cause: "silent-recompute",
+        acts_in: "KV transfer",
+        doc: "transfers fail, and the decode pool computes their prompts again without a word to the client",
+        scene: scene::DISAGGREGATED,
+        params: &[param("share", "", [0.2, 0.6, 1.0], [0.0, 1.0], "share of the transfers that fail")],
+        apply: |values, rig| rig.deployment.transfer.failure_share = values.get("share"),
     },
     FaultSpec {
         slug: "rollouts-stale",

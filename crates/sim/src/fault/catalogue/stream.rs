@@ -159,7 +159,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         scene: scene::PLAIN,
         params: &[
             param("s", "s", [1.0, 2.0, 4.0], [0.01, 1e4], "length of a freeze"),
-            param("period_s", "s", [6.0, 5.0, 4.0], [0.01, 1e5], "mean interval between two"),
+            param("period_s", "s", [3.0, 3.0, 3.0], [0.01, 1e5], "mean interval between two"),
         ],
         apply: |values, rig| {
             let clock = PauseClock::Wall(values.get("period_s"));
@@ -328,6 +328,42 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         scene: scene::PLAIN,
         params: &[param("ms", "ms", [50.0, 150.0, 500.0], [0.1, 60_000.0], "interval of the proxy")],
         apply: |values, rig| rig.deployment.client.flush_seconds = values.get("ms") * 1e-3,
+    },
+    FaultSpec {
+        slug: "handover-orchestrated",
+        symptom: "S13",
+        cause: "orchestration",
+        acts_in: "KV transfer",
+        doc: "hops and hand-shakes between the pools take longer than the data",
+        scene: scene::DISAGGREGATED,
+        params: &[param("ms", "ms", [40.0, 150.0, 500.0], [0.0, 60_000.0], "further time of each hand-over")],
+        apply: |values, rig| rig.deployment.transfer.latency_seconds += values.get("ms") * 1e-3,
+    },
+    FaultSpec {
+        slug: "handover-fragmented",
+        symptom: "S13",
+        cause: "fragmented",
+        acts_in: "KV transfer",
+        doc: "KV goes over in many small pieces, each with a cost of its own",
+        scene: scene::DISAGGREGATED,
+        params: &[
+            param("kib", "KiB", [64.0, 32.0, 16.0], [0.001, 1e6], "size of a piece"),
+            param("us", "µs", [50.0, 80.0, 150.0], [0.0, 1e6], "cost of a piece"),
+        ],
+        apply: |values, rig| {
+            rig.deployment.transfer.bytes_per_descriptor = values.get("kib") * 1024.0;
+            rig.deployment.transfer.descriptor_seconds = values.get("us") * 1e-6;
+        },
+    },
+    FaultSpec {
+        slug: "handover-slow-link",
+        symptom: "S13",
+        cause: "bandwidth",
+        acts_in: "KV transfer",
+        doc: "KV goes over a slow link: the wrong adapter, or TCP",
+        scene: scene::DISAGGREGATED,
+        params: &[param("gb_per_s", "GB/s", [2.0, 0.8, 0.2], [0.001, 1e6], "rate of the link")],
+        apply: |values, rig| rig.deployment.transfer.bytes_per_second = values.get("gb_per_s") * 1e9,
     },
 ];
 
