@@ -47,10 +47,13 @@ impl Core {
     }
 
     /// Goes on under another configuration of the same capacity.
-    pub(crate) fn reconfigure(&mut self, config: &EngineConfig) {
+    pub(crate) fn reconfigure(&mut self, config: &EngineConfig, slots: &Slots) {
         match self {
-            Self::Vllm { kv, .. } => kv.become_(config),
-            Self::Sglang(core) => core.become_(config),
+            Self::Vllm { scheduler, kv } => {
+                scheduler.reorder(config.policy, slots);
+                kv.become_(config);
+            }
+            Self::Sglang(_) => {}
         }
     }
 

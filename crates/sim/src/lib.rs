@@ -5,10 +5,13 @@
 //! several with whatever goes wrong in it ([`fault`]), the `serve` feature one behind HTTP. It copies
 //! control flow, not numerics: tokens come from a toy [`language`] model.
 //!
-//! **What is modelled**: continuous batching with a token budget and chunked prefill, first-come-first-served admission
-//! with the full-prompt gate, paged KV blocks with chained hashes and lazy eviction, preemption by recompute, host and
-//! frontend time, spread of step times. **What is not**: speculative decoding, overlapped scheduling (its cost is in
-//! [`EngineConfig::host_seconds`]), other attention kinds, LoRA, multimodal input, KV transfer.
+//! **What is modelled** of vLLM V1: continuous batching with a token budget and chunked prefill, admission in order of
+//! arrival or priority with the full-prompt gate, paged KV blocks with chained hashes and lazy eviction, preemption by
+//! recompute, steps decided ahead of results, drafts and their verification, structured output, a second KV tier, images;
+//! of SGLang: its scheduler over a radix tree. Of both: CUDA graphs, ranks that wait for one another, host and frontend
+//! time, pauses, spread of step times. Everything that can misbehave is a named parameter of [`EngineConfig`] whose
+//! default is healthy. **What is not**: other attention kinds, LoRA, pipelined layers; attention ranks with requests of
+//! their own share one KV pool.
 //!
 //! # Example: one request, alone
 //! ```

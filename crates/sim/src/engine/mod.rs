@@ -178,7 +178,7 @@ impl Engine {
         if before.host.pauses != config.host.pauses {
             self.pauses = Pauses::new(&config.host.pauses, self.clocks(now_ns));
         }
-        self.core.reconfigure(config);
+        self.core.reconfigure(config, &self.slots);
         if before.defects.cache_epoch != config.defects.cache_epoch {
             self.core.clear_cache();
         }

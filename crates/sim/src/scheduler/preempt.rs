@@ -64,6 +64,13 @@ impl Scheduler {
         }
     }
 
+    /// Puts the queue into the order of a policy that has just come into force.
+    pub(crate) fn reorder(&mut self, policy: Policy, slots: &Slots) {
+        if policy == Policy::Priority {
+            self.waiting.make_contiguous().sort_by_key(|slot| slots[*slot].order());
+        }
+    }
+
     /// Throws requests out that nothing calls for, where a bug does so.
     pub(super) fn preempt_for_nothing(&mut self, bench: &mut Workbench<'_>) {
         let defects = &bench.config.defects;

@@ -71,6 +71,8 @@ struct Watched {
     ended: HashSet<u64>,
     /// Priority and arrival of every request.
     order: HashMap<RequestId, (i32, i64)>,
+    /// Whether the step in hand may have been decided before the last one ended.
+    ahead: bool,
 }
 
 impl Watched {
@@ -92,11 +94,16 @@ impl Watched {
         prop_assert!(after.len() <= (config.max_num_seqs * ranks) as usize);
         // Where even the first had to go, the next step was decided at once.
         let twice = before.first().is_some_and(|id| self.preemptions(*id) > first_preempted);
-        if !config.async_scheduling && !twice {
+        let ahead = std::mem::replace(&mut self.ahead, config.async_scheduling);
+        if !ahead && !config.async_scheduling && !twice {
             self.moves(&before, &after, config.policy)?;
             prop_assert!(batch.iter().all(|(id, _)| after.contains(id)), "only the running compute");
         }
-        if config.policy == Policy::Fcfs && !twice && preempted(&self.engine) > was_preempted {
+        if config.policy == Policy::Fcfs
+            && ahead == config.async_scheduling
+            && !twice
+            && preempted(&self.engine) > was_preempted
+        {
             prop_assert!(self.engine.waiting().next().is_some_and(|id| self.preemptions(id) > 0), "back at the head");
         }
         self.blocks()?;
@@ -182,7 +189,7 @@ proptest! {
     fn every_step_keeps_the_books(config in configs(), acts in acts()) {
         let engine = Engine::new(config.clone(), 1).unwrap();
         let (tokens, ended, order) = (HashMap::new(), HashSet::new(), HashMap::new());
-        let mut watched = Watched { engine, now: 0, tokens, ended, order };
+        let mut watched = Watched { engine, now: 0, tokens, ended, order, ahead: false };
         let mut live: Vec<(u64, RequestId, u32)> = Vec::new();
         let mut aborted = HashSet::new();
         for (tag, act) in (0_u64..).zip(&acts) {
@@ -215,6 +222,47 @@ proptest! {
                 prop_assert!(watched.ended.contains(&tag));
                 prop_assert_eq!(watched.tokens.get(&tag), Some(&output));
             }
+        }
+        prop_assert_eq!(watched.engine.kv().unwrap().pool().free(), watched.engine.kv().unwrap().pool().usable());
+    }
+
+    #[test]
+    fn parameters_that_change_while_requests_run_lose_no_token_and_no_block(
+        config in configs(),
+        others in prop::collection::vec(configs(), 1..4),
+        acts in acts(),
+    ) {
+        // Capacity, and which parts there are, stay as they are; so do the bounds that a step is held to.
+        let change = |other: EngineConfig| EngineConfig {
+            num_gpu_blocks: config.num_gpu_blocks,
+            enable_prefix_caching: config.enable_prefix_caching,
+            enable_chunked_prefill: config.enable_chunked_prefill,
+            max_num_batched_tokens: config.max_num_batched_tokens,
+            max_num_seqs: config.max_num_seqs,
+            speculation: config.speculation.as_ref().map(|own| other.speculation.unwrap_or_else(|| own.clone())),
+            parallel: config.parallel.clone(),
+            ..other
+        };
+        let others: Vec<EngineConfig> = others.into_iter().map(change).collect();
+        let engine = Engine::new(config.clone(), 1).unwrap();
+        let (tokens, ended, order) = (HashMap::new(), HashSet::new(), HashMap::new());
+        let mut watched = Watched { engine, now: 0, tokens, ended, order, ahead: false };
+        let mut live: Vec<(u64, u32)> = Vec::new();
+        for (tag, act) in (0_u64..).zip(&acts) {
+            if let (Some(request), Act::Submit { output, priority, .. }) = (build(tag, act), act) {
+                let id = watched.engine.submit(watched.now, request).unwrap();
+                watched.order.insert(id, (*priority, watched.now));
+                live.push((tag, *output));
+            } else {
+                let next = &others[tag as usize % others.len()];
+                watched.engine.reconfigure(watched.now, next).unwrap();
+                watched.step()?;
+            }
+        }
+        while watched.step()? {}
+        prop_assert!(watched.engine.is_idle());
+        for (tag, output) in live {
+            prop_assert_eq!(watched.tokens.get(&tag), Some(&output));
         }
         prop_assert_eq!(watched.engine.kv().unwrap().pool().free(), watched.engine.kv().unwrap().pool().usable());
     }
