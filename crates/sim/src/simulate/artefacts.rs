@@ -2,12 +2,12 @@
 
 use super::{dumps::DumpWatch, steps::StepWatch};
 use crate::{
-    deployment::{Deployment, fleet::Fleet},
+    deployment::{Deployment, fleet::Fleet, member::Member},
     emit::{
         attachment::Attachment,
         log::{Death, LogOptions, Notice, ServerLog},
     },
-    engine, memory,
+    engine,
 };
 
 /// Which files a run leaves. All of them cost memory that grows with the run's length, none with its requests unless it
@@ -58,16 +58,16 @@ struct Logged {
 
 impl Witness {
     pub(super) fn new(fleet: &Fleet, artefacts: Artefacts) -> Self {
-        let logged = |(place, replica): (usize, &crate::deployment::Replica)| {
+        let logged = |(place, member): (usize, &Member)| {
             let pid = 2375 + 1000 * place as u32;
             let options = LogOptions { verbose: artefacts.verbose, pid, ..LogOptions::default() };
-            let mut log = ServerLog::new(&replica.engine, options);
-            log.start(&memory::start(&replica.engine));
+            let mut log = ServerLog::new(member.asked(), options);
+            log.start(member.start());
             Logged { log, restarts: 0, dead: false }
         };
-        let replicas = fleet.deployment().replicas.iter().enumerate();
+        let members = fleet.members().iter().enumerate();
         Self {
-            logs: if artefacts.logs { replicas.map(logged).collect() } else { Vec::new() },
+            logs: if artefacts.logs { members.map(logged).collect() } else { Vec::new() },
             steps: artefacts.steps.then(|| StepWatch::new(fleet)),
             dumps: artefacts.dumps.then(|| DumpWatch::new(fleet)),
         }
@@ -88,7 +88,7 @@ impl Witness {
         if let Some(dumps) = &mut self.dumps {
             dumps.look(fleet, now_ns);
         }
-        for (place, (logged, member)) in self.logs.iter_mut().zip(fleet.members()).enumerate() {
+        for (logged, member) in self.logs.iter_mut().zip(fleet.members()) {
             let death = member.engine().death();
             if let (false, Some(death)) = (logged.dead, death) {
                 logged.log.notice(now_ns, &Notice::Died(told(death)));
@@ -96,10 +96,8 @@ impl Witness {
             logged.dead = death.is_some();
             if member.restarts() > logged.restarts {
                 logged.restarts = member.restarts();
-                if let Some(replica) = fleet.deployment().replicas.get(place) {
-                    logged.log.notice(now_ns, &Notice::Shutdown);
-                    logged.log.start_again(now_ns, &replica.engine, &memory::start(&replica.engine));
-                }
+                logged.log.notice(now_ns, &Notice::Shutdown);
+                logged.log.start_again(now_ns, member.asked(), member.start());
             }
         }
     }
