@@ -40,7 +40,8 @@ pub fn tables(folder: &Path) -> Result<String, Box<dyn Error>> {
         let sheet = setup.preset.datasheet().ok_or("a setup on a calibrated GPU needs no datasheet")?;
         let mut add = |model, roofline, rows| -> Result<(), Box<dyn Error>> {
             let replayed = run(&setup.recorded, setup, roofline)?;
-            Ok(outcomes.push(Outcome { setup, model, rows, replayed }))
+            outcomes.push(Outcome { setup, model, rows, replayed });
+            Ok(())
         };
         add("datasheet", sheet, all.clone())?;
         let fitted = fit_efficiencies(setup, sheet)?;
