@@ -53,7 +53,7 @@ impl Core {
                 scheduler.reorder(config.policy, slots);
                 kv.become_(config);
             }
-            Self::Sglang(_) => {}
+            Self::Sglang(core) => core.become_(config),
         }
     }
 

@@ -15,7 +15,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) enum Beside {
     /// An engine's log.
-    Log(EngineLog),
+    Log(Box<EngineLog>),
     /// Stacks of a process.
     Stacks(StackDump),
     /// Collectives of a rank.
@@ -42,7 +42,7 @@ impl From<Beside> for Piece {
 pub(crate) fn put(evidence: &mut Evidence, path: &Path, beside: Beside) {
     let label = path.display().to_string();
     match beside {
-        Beside::Log(log) => evidence.logs.push(log),
+        Beside::Log(log) => evidence.logs.push(*log),
         Beside::Stacks(item) => evidence.stacks.push(Sourced { label, item }),
         Beside::Flight(item) => evidence.flights.push(Sourced { label, item }),
         Beside::Nccl(log) => evidence.nccl.push(Sourced { label, item: log.operations }),

@@ -74,7 +74,7 @@ fn read(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
     if !nccl.operations.is_empty() || !nccl.warnings.is_empty() {
         intake.give(Beside::Nccl(nccl));
     }
-    intake.give(Beside::Log(log));
+    intake.give(Beside::Log(Box::new(log)));
     Ok(reading)
 }
 

@@ -44,7 +44,7 @@ pub fn read_otlp_json(path: &Path, line: Option<u64>, bytes: &[u8]) -> Result<Ve
                 end_unix_ns: time(&span.end_time_unix_nano, "end")?,
                 service: service.clone(),
                 instance: instance.clone(),
-                failed: span.status.code == Value::from(2) || span.status.code == Value::from("STATUS_CODE_ERROR"),
+                failed: span.status.code == 2 || span.status.code == "STATUS_CODE_ERROR",
                 attributes: attributes(span.attributes),
                 name: span.name,
             });
