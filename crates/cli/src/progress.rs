@@ -61,6 +61,9 @@ fn style(bar: ProgressBar, template: &str) -> ProgressBar {
     }
 }
 
+/// Called while files are read: which one, and how many bytes of it.
+pub type Watch = Rc<dyn Fn(&Path, u64)>;
+
 /// Progress of reading, shown once it takes long.
 pub struct Late {
     progress: Progress,
@@ -70,7 +73,7 @@ pub struct Late {
 
 impl Late {
     /// What is called while files are read: which one, and how much of it.
-    pub fn watch(&self) -> Rc<dyn Fn(&Path, u64)> {
+    pub fn watch(&self) -> Watch {
         let (progress, shown, began) = (self.progress.clone(), Rc::clone(&self.shown), self.began);
         Rc::new(move |path, bytes| {
             if began.elapsed() >= SOON {

@@ -205,7 +205,7 @@ fn the_phase_of_a_failure_is_the_last_one_told() {
             "Graph capturing finished",
             "Application startup complete",
         ];
-        marks.into_iter().filter(|mark| text.contains(mark)).next_back()
+        marks.into_iter().rfind(|mark| text.contains(mark))
     };
     assert_eq!(last(Memory { others_gib: vec![7.0], ..usual.clone() }), None);
     assert_eq!(last(Memory { weights_gib: Some(80.0), ..usual.clone() }), Some("Starting to load model"));

@@ -5,7 +5,7 @@ mod faults;
 mod run;
 mod serve;
 
-pub use deployment::{DeploymentArgs, EngineArg, FaultArgs, RouterArg, SeverityOfFault};
+pub use deployment::{DeploymentArgs, EngineArg, FaultArgs};
 pub use faults::{FaultFormat, FaultsArgs};
 pub use run::{SimArrivalArgs, SimRecordArgs, SimRunArgs};
 pub use serve::ServeArgs;

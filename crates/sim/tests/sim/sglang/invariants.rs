@@ -113,7 +113,7 @@ impl Watched {
                 self.ended.insert(ended.tag);
             }
         }
-        for output in result.outputs.to_vec() {
+        for output in result.outputs.iter().copied() {
             let next = self.tokens.entry(output.tag).or_default();
             prop_assert_eq!(output.position, *next);
             *next += 1;
