@@ -98,8 +98,11 @@ impl Images {
         let tried_bytes = f64::from(self.step.tokens) * encoder.peak_bytes_per_token;
         let held_bytes = self.held_bytes(encoder);
         let reserve_bytes = encoder.reserve_bytes;
-        (self.step.images > 0 && tried_bytes + held_bytes > reserve_bytes)
-            .then_some(OutOfMemory { tried_bytes, held_bytes, reserve_bytes })
+        (self.step.images > 0 && tried_bytes + held_bytes > reserve_bytes).then_some(OutOfMemory {
+            tried_bytes,
+            held_bytes,
+            reserve_bytes,
+        })
     }
 }
 

@@ -63,7 +63,8 @@ pub use deployment::{Deployment, DeploymentError, Scenario};
 pub use engine::{Death, Engine, Finished, Output, Refusal, Spoken, StepResult};
 pub use request::{Features, FinishReason, Images, Life, NewRequest, RequestId};
 pub use simulate::{
-    Attachment, RequestTruth, SimError, SimulateOptions, Simulated, Truth, simulate, simulate_scenario, simulate_with_truth,
+    Attachment, RequestTruth, SimError, SimulateOptions, Simulated, Truth, simulate, simulate_scenario,
+    simulate_with_truth,
 };
 pub use step::{GraphUse, RankStep, StepRecord};
 pub use timing::{ExpertParallel, Linear, Noise, Preset, Roofline, Shape, StepShape, Timing};

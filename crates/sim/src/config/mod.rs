@@ -13,8 +13,8 @@ mod machine;
 mod memory;
 mod offload;
 mod parallel;
-mod sglang;
 mod resolved;
+mod sglang;
 mod speculation;
 mod structured;
 
