@@ -9,7 +9,9 @@ const VERBS: &[&[&str]] = &[
     &["run"],
     &["fingerprint"],
     &["compare"],
+    &["sim", "run"],
     &["sim", "serve"],
+    &["sim", "faults"],
     &["import"],
     &["report"],
 ];

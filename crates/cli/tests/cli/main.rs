@@ -17,4 +17,5 @@ mod printing;
 mod readme;
 mod results;
 mod schema;
+mod sim;
 mod workspace;

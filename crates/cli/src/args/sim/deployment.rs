@@ -37,14 +37,22 @@ pub struct DeploymentArgs {
     /// Replicas, all alike
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub replicas: u32,
+    /// Replicas that compute prompts and hand their KV over to those of --decode
+    #[arg(long, value_name = "N", requires = "decode", conflicts_with = "replicas")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub prefill: Option<u32>,
+    /// Replicas that answer what those of --prefill have computed
+    #[arg(long, value_name = "N", requires = "prefill", value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub decode: Option<u32>,
     /// How requests are spread over the replicas
     #[arg(long, value_name = "POLICY", default_value = "round-robin")]
     pub router: RouterArg,
     /// Read the metrics through one address that shows another replica each time
     #[arg(long)]
     pub scrape_balanced: bool,
-    /// Any parameter: max_num_seqs=64, noise.step_sd=0.1; replica-1.host_seconds=0.01 of one replica,
-    /// routing.load_interval_seconds=5, client.retries=3
+    /// Any parameter: max_num_seqs=64, noise.step_sd=0.1; replica-1.host_seconds=0.01 of one replica
+    /// (prefill-0, decode-0 of two pools), routing.load_interval_seconds=5, transfer.bytes_per_second=1e9,
+    /// client.retries=3
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 }

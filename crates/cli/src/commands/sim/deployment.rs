@@ -12,7 +12,10 @@ use firstcheck_sim::{
 /// # Errors
 /// A `--set` that does not fit, or a deployment that would not start.
 pub(super) fn deployment(args: &DeploymentArgs) -> anyhow::Result<Deployment> {
-    let mut deployment = Deployment::uniform(engine(args), args.replicas);
+    let mut deployment = match (args.prefill, args.decode) {
+        (Some(prefill), Some(decode)) => Deployment::disaggregated(&engine(args), prefill, decode),
+        _ => Deployment::uniform(engine(args), args.replicas),
+    };
     deployment.routing.policy = args.router.into();
     if args.scrape_balanced {
         deployment.scrape = ScrapeMode::LoadBalanced;
