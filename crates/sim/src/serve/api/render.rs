@@ -44,14 +44,17 @@ pub(crate) struct Render {
     common: String,
     /// The same with everything up to the text.
     before_text: String,
-    /// The text so far, of an answer that is sent whole.
+    /// The text so far: of an answer that is sent whole, or of the event that is being gathered.
     text: String,
-    /// Tokens so far, of an answer that is sent whole and whose token ids are asked for.
+    /// Tokens of that text, if token ids are asked for.
     tokens: Vec<u32>,
-    /// Log probabilities so far, of an answer that is sent whole.
+    /// Log probabilities of those tokens.
     scored: Vec<Scored>,
     /// Characters of text before the next token.
     offset: u32,
+    /// Tokens gathered since the last event, and characters of text before them.
+    gathered: u32,
+    gathered_offset: u32,
     old: bool,
 }
 
@@ -77,6 +80,8 @@ impl Render {
             tokens: Vec::new(),
             scored: Vec::new(),
             offset: 0,
+            gathered: 0,
+            gathered_offset: 0,
             old: Version::read(&heading.version).is_some_and(|version| version <= OLD),
             heading,
         }
@@ -96,34 +101,38 @@ impl Render {
         };
         let space = if output.position > 0 && !word.is_empty() { " " } else { "" };
         let scored = output.scored.and_then(|place| step.scored.get(place as usize));
-        if self.heading.stream {
-            self.chunk(output, scored, space, word, out);
-        } else {
-            self.text.push_str(space);
-            self.text.push_str(word);
-            self.scored.extend(scored.cloned());
-            if self.heading.token_ids.is_some() {
-                self.tokens.push(output.token);
-            }
-            if let Some(reason) = output.finish {
-                self.whole(output, reason, step, out);
-            }
+        if self.gathered == 0 {
+            self.gathered_offset = self.offset;
+        }
+        self.gathered += 1;
+        self.text.push_str(space);
+        self.text.push_str(word);
+        self.scored.extend(scored.cloned());
+        if self.heading.token_ids.is_some() {
+            self.tokens.push(output.token);
         }
         self.offset += (space.len() + word.len()) as u32;
+        match output.finish {
+            Some(reason) if !self.heading.stream => self.whole(output, reason, step, out),
+            // An event may carry several tokens.
+            finish if self.heading.stream && (output.ends_event || finish.is_some()) => self.chunk(output, out),
+            _ => {}
+        }
     }
 
-    fn chunk(&self, output: &Output, scored: Option<&Scored>, space: &str, word: &str, out: &mut BytesMut) {
+    /// Writes the tokens gathered since the last event as one event, of which `output` is the last.
+    fn chunk(&mut self, output: &Output, out: &mut BytesMut) {
         let chat = self.heading.endpoint == Endpoint::Chat;
-        if output.position == 0 && chat {
+        let first = output.position + 1 - self.gathered;
+        if first == 0 && chat {
             self.role(output, out);
         }
-        put(out, [&self.before_text, space, word, if chat { "\"}" } else { "\"" }]);
-        match scored {
-            None => put(out, [r#","logprobs":null,"finish_reason":"#]),
-            Some(scored) => {
-                let logprobs = self.logprobs(std::slice::from_ref(scored), output.position, self.offset);
-                put(out, [r#","logprobs":"#, &logprobs, r#","finish_reason":"#]);
-            }
+        put(out, [&self.before_text, &self.text, if chat { "\"}" } else { "\"" }]);
+        if self.scored.is_empty() {
+            put(out, [r#","logprobs":null,"finish_reason":"#]);
+        } else {
+            let logprobs = self.logprobs(&self.scored, first, self.gathered_offset);
+            put(out, [r#","logprobs":"#, &logprobs, r#","finish_reason":"#]);
         }
         match output.finish {
             None => put(out, ["null"]),
@@ -135,11 +144,11 @@ impl Render {
         match (&self.heading.token_ids, chat) {
             (None, true) => put(out, [r#","token_ids":null}]"#]),
             (None, false) => put(out, [r#","prompt_token_ids":null,"token_ids":null}]"#]),
-            (Some(_), true) => put(out, [r#","token_ids":["#, &output.token.to_string(), "]}]"]),
+            (Some(_), true) => put(out, [r#","token_ids":"#, &json_ids(&self.tokens), "}]"]),
             (Some(prompt), false) => {
-                let prompt = if output.position == 0 { json_ids(prompt) } else { "null".into() };
-                let token = output.token.to_string();
-                put(out, [r#","prompt_token_ids":"#, &prompt, r#","token_ids":["#, &token, "]}]"]);
+                let prompt = if first == 0 { json_ids(prompt) } else { "null".into() };
+                let tokens = json_ids(&self.tokens);
+                put(out, [r#","prompt_token_ids":"#, &prompt, r#","token_ids":"#, &tokens, "}]"]);
             }
         }
         if self.heading.continuous_usage {
@@ -148,6 +157,10 @@ impl Render {
             put(out, [",\"usage\":null"]);
         }
         put(out, ["}\n\n"]);
+        self.gathered = 0;
+        self.text.clear();
+        self.tokens.clear();
+        self.scored.clear();
         if output.finish.is_some() {
             self.trailer(output, out);
         }
