@@ -166,7 +166,7 @@ impl fmt::Display for Fault {
         for (place, (name, value)) in self.values.iter().enumerate() {
             write!(formatter, "{}{name}={value}", if place == 0 { ':' } else { ',' })?;
         }
-        let seconds = |at_ns: i64| at_ns as f64 * 1e-9;
+        let seconds = |at_ns: i64| at_ns as f64 / 1e9;
         match (self.start_ns, self.end_ns) {
             (0, None) => Ok(()),
             (start, None) => write!(formatter, "@{}s..", seconds(start)),
