@@ -55,6 +55,16 @@ impl Member {
         &self.engine
     }
 
+    /// What it was asked to be.
+    pub(crate) fn asked(&self) -> &EngineConfig {
+        &self.asked
+    }
+
+    /// What came of its start.
+    pub(crate) fn start(&self) -> &Start {
+        &self.start
+    }
+
     /// Whether it has started.
     pub(crate) fn is_up(&self) -> bool {
         self.start.outcome.is_ok()
