@@ -1,10 +1,10 @@
 //! One replica while it runs.
 
 use crate::{
-    config::{ConfigError, EngineConfig},
+    config::{ConfigError, EngineConfig, EngineKind},
     engine::{Engine, Refusal, StepResult},
     kv_cache::hash::mix,
-    memory::{Start, start},
+    memory::{self, Failure, Start},
     request::{NewRequest, RequestId},
 };
 
@@ -161,6 +161,16 @@ impl Member {
         self.started_seconds = now_ns as f64 * 1e-9;
         true
     }
+}
+
+/// What comes of a start. SGLang's pool is the one that it states, whatever the ledger of vLLM's blocks makes of it.
+fn start(config: &EngineConfig) -> Start {
+    let mut start = memory::start(config);
+    let pool_only = matches!(start.outcome, Err(Failure::NoKv { .. } | Failure::TooLittleKv { .. }));
+    if config.engine == EngineKind::Sglang && pool_only {
+        start.outcome = Ok(config.num_gpu_blocks);
+    }
+    start
 }
 
 /// The first replica draws what a single engine of that seed would.
