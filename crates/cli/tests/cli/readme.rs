@@ -46,6 +46,9 @@ const CODES: &[(&str, &[i32])] = &[
     ("import", &[0]),
     ("explain", &[0]),
     ("fingerprint", &[0]),
+    ("diagnose", &[0]),
+    ("sim faults", &[0]),
+    ("sim run", &[0]),
 ];
 
 /// The files that the README assumes: results of `vllm bench serve`.

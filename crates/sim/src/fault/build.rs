@@ -11,21 +11,26 @@ use firstcheck_workload::trace::Trace;
 /// # Errors
 /// A phase whose deployment could not run.
 pub fn scenario(healthy: &Deployment, trace: &Trace, faults: &[Fault]) -> Result<Scenario, DeploymentError> {
+    build(healthy, trace, &scenes_of(faults), faults)
+}
+
+/// The same with none of the faults acting, in the scenes that they need: what the faulty run is held against.
+///
+/// # Errors
+/// A deployment that could not run.
+pub fn healthy(deployment: &Deployment, trace: &Trace, faults: &[Fault]) -> Result<Scenario, DeploymentError> {
+    build(deployment, trace, &scenes_of(faults), &[])
+}
+
+/// The scenes that faults need, each once.
+fn scenes_of(faults: &[Fault]) -> Vec<Scene> {
     let mut scenes: Vec<Scene> = Vec::new();
     for scene in faults.iter().map(|fault| fault.spec.scene) {
         if !scenes.contains(&scene) {
             scenes.push(scene);
         }
     }
-    build(healthy, trace, &scenes, faults)
-}
-
-/// A deployment in which nothing goes wrong, set up as `scenes` are: what faults in these scenes are held against.
-///
-/// # Errors
-/// A deployment that could not run.
-pub fn healthy(deployment: &Deployment, trace: &Trace, scenes: &[Scene]) -> Result<Scenario, DeploymentError> {
-    build(deployment, trace, scenes, &[])
+    scenes
 }
 
 fn build(healthy: &Deployment, trace: &Trace, scenes: &[Scene], faults: &[Fault]) -> Result<Scenario, DeploymentError> {

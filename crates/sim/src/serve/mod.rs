@@ -59,6 +59,8 @@ pub struct ServeOptions {
     pub most_behind: Duration,
     /// Whether usage states the cached prompt tokens, as vLLM does with `--enable-prompt-tokens-details`.
     pub prompt_tokens_details: bool,
+    /// Whether what the faults need is set up and none of them acts.
+    pub healthy: bool,
 }
 
 impl Default for ServeOptions {
@@ -72,6 +74,7 @@ impl Default for ServeOptions {
             max_unsent_bytes: 1 << 20,
             most_behind: Duration::from_millis(100),
             prompt_tokens_details: false,
+            healthy: false,
         }
     }
 }
@@ -131,7 +134,8 @@ impl Server {
         }
         let unknown =
             Trace { description: "whoever calls".into(), arrivals: Arrivals::Unknown, items: Vec::new(), salt: None };
-        let fleet = Fleet::new(&fault::scenario(healthy, &unknown, faults)?, options.seed)?;
+        let set_up = if options.healthy { fault::healthy } else { fault::scenario };
+        let fleet = Fleet::new(&set_up(healthy, &unknown, faults)?, options.seed)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
         let listen = |source| ServeError::Listen { addr: options.addr, source };
         // The listener registers with the runtime that will poll it.

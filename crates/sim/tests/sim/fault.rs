@@ -53,7 +53,7 @@ fn every_fault_shows_itself_at_every_severity() {
     let elsewhere = |spec: &&FaultSpec| !outputs.contains(&spec.symptom[1..].parse::<u32>().unwrap());
     let mut quiet = Vec::new();
     for spec in catalogue().filter(elsewhere) {
-        let well = simulate_scenario(&healthy(&deployment, &trace, &[spec.scene]).unwrap(), &trace, &options).unwrap();
+        let well = simulate_scenario(&healthy(&deployment, &trace, &[Fault::new(spec, Severity::Mild)]).unwrap(), &trace, &options).unwrap();
         for severity in Severity::ALL {
             let faults = [Fault::new(spec, severity)];
             let sick = simulate_scenario(&scenario(&deployment, &trace, &faults).unwrap(), &trace, &options).unwrap();
@@ -87,7 +87,10 @@ fn scenes_are_healthy() {
     let deployment = Deployment::uniform(config(), 2);
     let trace = trace(REQUESTS, RATE);
     for scene in SCENES {
-        let scenario = healthy(&deployment, &trace, &[**scene]).unwrap();
+        let Some(spec) = catalogue().find(|spec| spec.scene == **scene) else {
+            panic!("no fault acts in {scene:?}");
+        };
+        let scenario = healthy(&deployment, &trace, &[Fault::new(spec, Severity::Severe)]).unwrap();
         let simulated = simulate_scenario(&scenario, &trace, &SimulateOptions::new(1, "a")).unwrap();
         let done = simulated.recording.requests.0.iter().filter(|request| request.fate == Fate::Completed).count();
         assert_eq!(done, REQUESTS as usize, "{scene:?}");

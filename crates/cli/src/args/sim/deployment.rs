@@ -68,6 +68,9 @@ pub struct FaultArgs {
     /// How bad faults are that do not say so themselves
     #[arg(long, value_name = "SEVERITY", default_value = "moderate")]
     pub severity: SeverityOfFault,
+    /// Set up what the faults need and let none of them act: the run that a faulty one is held against
+    #[arg(long)]
+    pub healthy: bool,
 }
 
 /// An engine.

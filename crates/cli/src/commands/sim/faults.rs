@@ -55,6 +55,7 @@ fn details(faults: &[&FaultSpec]) -> String {
     for spec in faults {
         let _ = writeln!(text, "{}: {}", spec.slug, spec.doc);
         let _ = writeln!(text, "  symptom {}, cause {}, acts in {}", spec.symptom, spec.cause, spec.acts_in);
+        let _ = writeln!(text, "  scene {}: {}", spec.scene.slug, spec.scene.doc);
         for param in spec.params {
             let _ = writeln!(text, "  {}: {}; {}", param.name, param.doc, defaults(param));
         }
@@ -88,6 +89,7 @@ fn json(faults: &[&FaultSpec]) -> Value {
             "slug": spec.slug,
             "symptom": spec.symptom,
             "cause": spec.cause,
+            "scene": spec.scene.slug,
             "acts_in": spec.acts_in,
             "doc": spec.doc,
             "params": spec.params.iter().map(param).collect::<Vec<_>>(),

@@ -50,7 +50,8 @@ pub(super) fn run(args: SimRunArgs, context: &Context) -> anyhow::Result<u8> {
     let (trace, unread) = workload.trace(process)?;
     let slo = record.slo.or_else(|| context.config.slo()).or(context.config.compare.slo);
     let options = SimulateOptions { slo, ..options(&workload, &record, &out) };
-    let scenario = fault::scenario(&deployment, &trace, &faults)?;
+    let set_up = if wrong.healthy { fault::healthy } else { fault::scenario };
+    let scenario = set_up(&deployment, &trace, &faults)?;
     let mut simulated = simulate_scenario(&scenario, &trace, &options)?;
     vocabulary::apply(&mut simulated.recording.signals);
     write_bundle(&out, &simulated)?;

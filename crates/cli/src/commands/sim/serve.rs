@@ -13,8 +13,13 @@ use firstcheck_sim::serve::{ServeOptions, Server};
 pub(super) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
     let deployment = deployment(&args.deployment)?;
     let faults = faults(&args.faults)?;
-    let options =
-        ServeOptions { addr: args.addr, seed: args.seed, time_scale: args.time_scale, ..ServeOptions::default() };
+    let options = ServeOptions {
+        addr: args.addr,
+        seed: args.seed,
+        time_scale: args.time_scale,
+        healthy: args.faults.healthy,
+        ..ServeOptions::default()
+    };
     let server = Server::start_deployment(&deployment, &faults, options)
         .with_context(|| format!("cannot serve on {}", args.addr))?;
     output::print(&format!("listening on http://{}\n", server.addr()))?;
