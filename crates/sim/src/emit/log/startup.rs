@@ -263,7 +263,7 @@ impl Script<'_> {
         let (style, config) = (self.style, self.config);
         let compiled = config.graphs.mode != GraphMode::None;
         if compiled {
-            let cache = "Using cache directory: /root/.cache/vllm/torch_compile_cache/5f2b7e61c0/rank_0_0/backbone for \
+            let cache = "Using cache directory: /var/cache/vllm/torch_compile_cache/5f2b7e61c0/rank_0_0/backbone for \
                          vLLM's torch.compile";
             self.once(Site("compilation/", "backends.py", 872, 1014), cache);
             self.once(Site("compilation/", "backends.py", 932, 1071), "Dynamo bytecode transform time: 4.61 s");

@@ -199,6 +199,11 @@ impl<'a> Page<'a> {
         let cached = Sample { part: Part::Value, labels: device, value: prompt - computed };
         let help = "Number of cached prompt tokens by source (device/host/storage).";
         self.push(FamilyKind::Counter, "sglang:cached_tokens_total", help, vec![cached], ALL);
+        self.request_histograms(stats, streamed);
+    }
+
+    /// Times and lengths of requests.
+    fn request_histograms(&mut self, stats: &Stats, streamed: Labels<'a>) {
         for (name, help, values, labels, since) in [
             (
                 "sglang:time_to_first_token_seconds",
