@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Host {
     /// Time of a step a sequence in it, seconds; adds to `host_seconds`.
     pub sequence_seconds: f64,
+    /// By how much the first step after the engine had nothing to do takes longer, seconds: its process is woken, caches
+    /// and clocks are cold, those of the processes before it too.
+    pub wake_seconds: f64,
     /// What all host time of a step is multiplied by: a throttled CPU, a noisy neighbour, a slow driver.
     pub slowness: f64,
     /// Pauses of the whole engine process: garbage collection, scrapes, jobs, rebalances.
@@ -47,13 +50,14 @@ pub enum PauseClock {
 
 impl Default for Host {
     fn default() -> Self {
-        Self { sequence_seconds: 0.0, slowness: 1.0, pauses: Vec::new(), frozen: false }
+        Self { sequence_seconds: 0.0, wake_seconds: 0.0, slowness: 1.0, pauses: Vec::new(), frozen: false }
     }
 }
 
 impl Host {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         seconds("host.sequence_seconds", self.sequence_seconds)?;
+        seconds("host.wake_seconds", self.wake_seconds)?;
         within("host.slowness", self.slowness, 1e-3, 1e4, "0.001 to 10000")?;
         for pause in &self.pauses {
             seconds("host.pauses.seconds", pause.seconds)?;

@@ -22,7 +22,7 @@ use crate::{
     request::{FinishReason, Life, RequestId, Slots, Status},
     scheduler::{Decisions, Scheduled},
     sglang::SglangView,
-    step::{Clocks, Pauses, StepModel, StepRecord},
+    step::{Clocks, Load, Pauses, StepModel, StepRecord},
     timing::NoiseSource,
 };
 use std::collections::VecDeque;
@@ -117,6 +117,8 @@ pub struct Engine {
     record: StepRecord,
     /// When it was last asked for a step.
     asked_ns: i64,
+    /// When the last step ended; `None` before the first.
+    ended_ns: Option<i64>,
     death: Option<Death>,
     in_flight: Option<(i64, Decisions)>,
     stats: Stats,
@@ -152,6 +154,7 @@ impl Engine {
             noise: NoiseSource::new(config.noise, seed),
             record: StepRecord::default(),
             asked_ns: 0,
+            ended_ns: None,
             death: config.defects.dead.then_some(Death::Killed),
             in_flight: None,
             stats: counters::fresh(&config),
@@ -281,6 +284,7 @@ impl Engine {
             self.in_flight = (!self.is_idle()).then_some((now_ns, Decisions::default()));
             return self.in_flight.map(|_| now_ns.saturating_add(1));
         }
+        let woken = self.is_asleep();
         self.take_in(now_ns);
         let bench = &mut Bench { config: &self.config, language: &self.language, slots: &mut self.slots, now_ns };
         let mut decisions = self.core.schedule(bench);
@@ -296,14 +300,20 @@ impl Engine {
         if self.config.async_scheduling {
             self.core.schedule_ahead(bench);
         }
-        let length_ns = self.length_ns(now_ns);
+        let length_ns = self.length_ns(now_ns, woken);
         self.in_flight = Some((now_ns, decisions));
         Some(now_ns.saturating_add(length_ns))
     }
 
-    /// How long the step that begins now takes, nanoseconds.
-    fn length_ns(&mut self, now_ns: i64) -> i64 {
-        let mut load = self.core.load();
+    /// Whether the core has had nothing to do since its last step: what comes next had not come by then.
+    fn is_asleep(&self) -> bool {
+        let came_later = |(ready_ns, _): &(i64, u32)| self.ended_ns.is_none_or(|ended_ns| *ready_ns > ended_ns);
+        self.core.is_empty() && self.incoming.front().is_some_and(came_later)
+    }
+
+    /// How long the step that begins now takes, nanoseconds. `woken`: the core had nothing to do before it.
+    fn length_ns(&mut self, now_ns: i64, woken: bool) -> i64 {
+        let mut load = Load { woken, ..self.core.load() };
         load.stalled_seconds += self.grammars.take_stall_ns() as f64 * 1e-9;
         self.record.index = self.stats.steps;
         let seconds = self.step.seconds(self.core.shape(), self.core.ranks(), &load, &mut self.record);
@@ -327,6 +337,7 @@ impl Engine {
         self.scored.clear();
         self.spoken.clear();
         if let Some((began_ns, decisions)) = self.in_flight.take() {
+            self.ended_ns = Some(now_ns);
             self.stats.steps += 1;
             self.stats.busy_ns += now_ns - began_ns;
             self.stats.cpu.core_ns += (self.record.host_seconds * 1e9).round() as i64;

@@ -30,6 +30,8 @@ pub(crate) struct Load {
     pub(crate) drafted: u32,
     /// Time of the encoder, seconds.
     pub(crate) encoder_seconds: f64,
+    /// Whether the engine had nothing to do before it.
+    pub(crate) woken: bool,
     /// Time for which the whole step is held up besides, seconds.
     pub(crate) stalled_seconds: f64,
 }
@@ -82,6 +84,7 @@ pub(crate) struct StepModel {
     gpu_slowness: f64,
     host_seconds: f64,
     sequence_seconds: f64,
+    wake_seconds: f64,
     mask_seconds: f64,
     draft_seconds: f64,
     draft_sequence_seconds: f64,
@@ -100,6 +103,7 @@ impl StepModel {
             gpu_slowness: config.gpu_slowness,
             host_seconds: config.host_seconds * config.host.slowness,
             sequence_seconds: config.host.sequence_seconds * config.host.slowness,
+            wake_seconds: config.host.wake_seconds * config.host.slowness,
             mask_seconds: config.structured.mask_seconds * config.host.slowness,
             draft_seconds: places * drafts.map_or(0.0, |drafts| drafts.draft_seconds),
             draft_sequence_seconds: places * drafts.map_or(0.0, |drafts| drafts.draft_sequence_seconds),
@@ -131,6 +135,8 @@ impl StepModel {
         record.device_seconds = kernels;
         record.host_seconds = self.host_seconds + beside;
         let both = if self.overlapped { kernels.max(beside) } else { kernels + beside };
-        both + self.host_seconds + load.stalled_seconds
+        // No work of the host, so not in its time: a sleeper wakes.
+        let waking = if load.woken { self.wake_seconds } else { 0.0 };
+        both + self.host_seconds + waking + load.stalled_seconds
     }
 }

@@ -143,6 +143,31 @@ fn a_slow_board_stretches_gpu_time_and_a_slow_host_stretches_its_own() {
     assert_eq!(length(|config| config.host.slowness = 3.0), 26);
 }
 
+#[test]
+fn only_the_first_step_after_the_engine_had_nothing_to_do_takes_longer() {
+    let host = Host { wake_seconds: 0.003, ..Host::default() };
+    let mut play = Play::new(EngineConfig { host, ..small() });
+    let mut lengths = Vec::new();
+    let mut steps = |play: &mut Play| {
+        while let Some(ends_ns) = play.engine.begin_step(play.now) {
+            lengths.push((ends_ns - play.now) / 1_000_000);
+            play.now = ends_ns;
+            play.engine.finish_step(ends_ns);
+        }
+    };
+    play.submit(1, prompt(1, 4), 2);
+    steps(&mut play);
+    // At the very end of the last step: the engine does not sleep in between.
+    play.submit(2, prompt(2, 4), 1);
+    steps(&mut play);
+    play.now += 1_000_000;
+    play.submit(3, prompt(3, 4), 1);
+    // Taken in beside it, and after it without a rest.
+    play.submit(4, prompt(4, 4), 2);
+    steps(&mut play);
+    assert_eq!(lengths, [17, 11, 14, 21, 11]);
+}
+
 fn pausing(clock: PauseClock, seconds: f64, growth_seconds: f64) -> EngineConfig {
     let pause = Pause { clock, seconds, growth_seconds, jitter: 0.0 };
     EngineConfig { host: Host { pauses: vec![pause], ..Host::default() }, max_model_len: 128, ..small() }
