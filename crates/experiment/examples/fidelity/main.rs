@@ -4,7 +4,8 @@
 //! `cargo run --release -p firstcheck-experiment --example fidelity -- --cpu FOLDER --gpu FOLDER --write docs/simulator.md`
 //!
 //! `--cpu`: a folder of bundles `fit-1`, `fit-2` … `low-…`, `high-…`, `small-…`, as `scripts/simulator-fidelity` measures
-//! them. `--gpu`: a folder of setups with `vllm/requests.jsonl` and errors of other simulators in `sim_to_real`. Either
+//! them; where it is given more than once, each load is taken from the first folder that has it. A load other than `fit` may
+//! be missing. `--gpu`: a folder of setups with `vllm/requests.jsonl` and errors of other simulators in `sim_to_real`. Either
 //! may be left out; its part of the document then stays as it is.
 
 mod cpu;
@@ -17,7 +18,7 @@ use std::{error::Error, path::PathBuf};
 
 #[derive(Debug, Default)]
 struct Asked {
-    cpu: Option<PathBuf>,
+    cpu: Vec<PathBuf>,
     gpu: Option<PathBuf>,
     write: Option<PathBuf>,
 }
@@ -25,8 +26,8 @@ struct Asked {
 fn main() -> Result<(), Box<dyn Error>> {
     let asked = read_arguments(std::env::args().skip(1))?;
     let mut parts = Vec::new();
-    if let Some(folder) = &asked.cpu {
-        parts.push(("cpu", cpu::tables(folder)?));
+    if !asked.cpu.is_empty() {
+        parts.push(("cpu", cpu::tables(&asked.cpu)?));
     }
     if let Some(folder) = &asked.gpu {
         parts.push(("gpu", gpu::tables(folder)?));
@@ -44,16 +45,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn read_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
     let mut asked = Asked::default();
     while let Some(name) = arguments.next() {
-        let value = arguments.next().map(PathBuf::from);
-        let place = match name.as_str() {
-            "--cpu" => &mut asked.cpu,
-            "--gpu" => &mut asked.gpu,
-            "--write" => &mut asked.write,
+        let value = arguments.next().map(PathBuf::from).ok_or(format!("{name} needs a path"));
+        match name.as_str() {
+            "--cpu" => asked.cpu.push(value?),
+            "--gpu" => asked.gpu = Some(value?),
+            "--write" => asked.write = Some(value?),
             _ => return Err(format!("unknown argument {name}; known: --cpu, --gpu, --write")),
-        };
-        *place = Some(value.ok_or(format!("{name} needs a path"))?);
+        }
     }
-    if asked.cpu.is_none() && asked.gpu.is_none() {
+    if asked.cpu.is_empty() && asked.gpu.is_none() {
         return Err("give --cpu FOLDER, --gpu FOLDER or both".into());
     }
     Ok(asked)
