@@ -51,7 +51,7 @@ impl KvCache {
     pub fn new(config: &EngineConfig) -> Self {
         let mut cache = Self {
             pool: BlockPool::new(config.num_gpu_blocks),
-            index: PrefixIndex::default(),
+            index: PrefixIndex::with_capacity(config.num_gpu_blocks),
             block_size: config.block_size,
             max_model_len: config.max_model_len,
             caching: config.enable_prefix_caching,
@@ -118,21 +118,29 @@ impl KvCache {
         hit: &[BlockId],
         ask: Ask,
     ) -> bool {
-        let computed = request.num_computed + hit.len() as u32 * self.block_size;
-        let held = request.blocks.len() as u32 + hit.len() as u32;
+        let hit_blocks = hit.len() as u32;
+        let computed = request.num_computed + hit_blocks * self.block_size;
+        let held = request.blocks.len() as u32 + hit_blocks;
+        let end = computed + ask.tokens;
+        // Most calls come from a decode whose last block has room.
+        if hit.is_empty() && !ask.whole && ask.watermark == 0 && self.holds(held, end + ask.lookahead) {
+            self.register(request, language, end);
+            return true;
+        }
         let revived = hit.iter().filter(|id| self.pool.refs(**id) == 0).count() as u32;
         let need = |tokens: u32| tokens.min(self.max_model_len).div_ceil(self.block_size).saturating_sub(held);
         let fits =
             |need: u32| u64::from(need) + u64::from(revived) + u64::from(ask.watermark) <= u64::from(self.pool.free());
-        let now = need(computed + ask.tokens + ask.lookahead);
+        let now = need(end + ask.lookahead);
         if ask.whole && !fits(need(request.num_tokens())) || !fits(now) {
             return false;
         }
+        request.blocks.reserve((hit_blocks + now) as usize);
         for id in hit {
             self.pool.touch(*id);
             request.blocks.push(*id);
         }
-        request.cached_blocks = request.cached_blocks.max(hit.len() as u32);
+        request.cached_blocks = request.cached_blocks.max(hit_blocks);
         for _ in 0..now {
             let Some((id, evicted)) = self.pool.take() else { return false };
             if let Some(hash) = evicted {
@@ -140,10 +148,13 @@ impl KvCache {
             }
             request.blocks.push(id);
         }
-        if self.caching {
-            self.register(request, language, (computed + ask.tokens).min(request.num_tokens()));
-        }
+        self.register(request, language, end);
         true
+    }
+
+    /// Whether `blocks` blocks have room for `tokens` tokens.
+    fn holds(&self, blocks: u32, tokens: u32) -> bool {
+        u64::from(tokens.min(self.max_model_len)) <= u64::from(blocks) * u64::from(self.block_size)
     }
 
     /// How many blocks that follow on the `hit` blocks of `request` are in the second tier and worth a copy.
@@ -201,16 +212,18 @@ impl KvCache {
 
     /// Makes nothing findable any more. Returns whether no block was in use.
     pub(crate) fn clear_index(&mut self) -> bool {
-        self.index = PrefixIndex::default();
+        self.index.clear();
         self.pool.clear_hashes();
         self.pool.free() == self.pool.usable()
     }
 
-    fn register(&mut self, request: &mut RequestState, language: &Language, tokens: u32) {
-        let full = tokens / self.block_size;
-        if full <= request.cached_blocks {
+    /// Makes the full blocks among the first `end` tokens findable, as far as they are known.
+    fn register(&mut self, request: &mut RequestState, language: &Language, end: u32) {
+        let tokens = end.min(request.num_tokens());
+        if !self.caching || tokens < (request.cached_blocks + 1) * self.block_size {
             return;
         }
+        let full = tokens / self.block_size;
         self.extend_hashes(request, language);
         for block in request.cached_blocks..full {
             let (Some(id), Some(hash)) = (request.blocks.get(block as usize), request.hashes.get(block as usize))
@@ -231,6 +244,10 @@ impl KvCache {
     /// Hashes the request's full blocks that are not hashed yet.
     fn extend_hashes(&self, request: &mut RequestState, language: &Language) {
         let full = (request.num_tokens() / self.block_size) as usize;
+        if request.hashes.len() >= full {
+            return;
+        }
+        request.hashes.reserve(full - request.hashes.len());
         while request.hashes.len() < full {
             let parent = request.hashes.last().copied().unwrap_or_else(|| root(request.features.cache_salt));
             let start = request.hashes.len() as u32 * self.block_size;
@@ -240,7 +257,11 @@ impl KvCache {
     }
 
     fn hash_block(&self, parent: BlockHash, request: &RequestState, language: &Language, start: u32) -> BlockHash {
-        hash::chain(parent, (start..start + self.block_size).map(|position| request.token(position, language)))
+        let end = start + self.block_size;
+        match request.prompt.get(start as usize..end as usize) {
+            Some(tokens) => hash::chain(parent, tokens.iter().copied()),
+            None => hash::chain(parent, (start..end).map(|position| request.token(position, language))),
+        }
     }
 }
 
