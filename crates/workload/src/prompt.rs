@@ -84,7 +84,10 @@ impl Piece {
     /// Appends its token ids.
     pub fn write_token_ids(&self, out: &mut Vec<u32>) {
         match self {
-            Self::Synthetic { seed, tokens } => out.extend(text::word_ids(*seed, *tokens)),
+            Self::Synthetic { seed, tokens } => {
+                out.reserve(*tokens as usize);
+                text::word_ids(*seed, *tokens).for_each(|id| out.push(id));
+            }
             Self::Text(text) => text::write_token_ids(text, out),
         }
     }

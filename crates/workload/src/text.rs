@@ -79,6 +79,14 @@ pub struct WordIds {
     bits: u64,
 }
 
+impl WordIds {
+    /// The hash from which the next word is cut, less what is cut from it already, and how many words those are.
+    fn hash_at(&self) -> (u64, u64) {
+        let (number, cut) = (self.at / IDS_A_HASH, self.at % IDS_A_HASH);
+        (xxh3_64_with_seed(&number.to_le_bytes(), self.seed) >> (cut * u64::from(BITS)), cut)
+    }
+}
+
 impl Iterator for WordIds {
     type Item = u32;
 
@@ -87,7 +95,7 @@ impl Iterator for WordIds {
             return None;
         }
         if self.at.is_multiple_of(IDS_A_HASH) {
-            self.bits = xxh3_64_with_seed(&(self.at / IDS_A_HASH).to_le_bytes(), self.seed);
+            (self.bits, _) = self.hash_at();
         }
         let id = (self.bits & u64::from(VOCABULARY - 1)) as u32;
         self.bits >>= BITS;
@@ -98,6 +106,21 @@ impl Iterator for WordIds {
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
         (left, Some(left))
+    }
+
+    /// Hash by hash: most words come from the one before them.
+    fn fold<B, F: FnMut(B, u32) -> B>(mut self, init: B, mut take: F) -> B {
+        let mut all = init;
+        while self.at < self.end {
+            let (mut bits, cut) = self.hash_at();
+            let words = (IDS_A_HASH - cut).min(self.end - self.at);
+            for _ in 0..words {
+                all = take(all, (bits & u64::from(VOCABULARY - 1)) as u32);
+                bits >>= BITS;
+            }
+            self.at += words;
+        }
+        all
     }
 }
 

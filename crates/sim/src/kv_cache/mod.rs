@@ -44,6 +44,8 @@ pub struct KvCache {
     failed_lookups: f64,
     lookups: u64,
     leaked: u32,
+    /// What an allocation evicts.
+    evicted: Vec<(BlockHash, BlockId)>,
 }
 
 impl KvCache {
@@ -51,7 +53,7 @@ impl KvCache {
     pub fn new(config: &EngineConfig) -> Self {
         let mut cache = Self {
             pool: BlockPool::new(config.num_gpu_blocks),
-            index: PrefixIndex::with_capacity(config.num_gpu_blocks),
+            index: PrefixIndex::default(),
             block_size: config.block_size,
             max_model_len: config.max_model_len,
             caching: config.enable_prefix_caching,
@@ -60,6 +62,7 @@ impl KvCache {
             failed_lookups: 0.0,
             lookups: 0,
             leaked: 0,
+            evicted: Vec::new(),
         };
         cache.become_(config);
         cache
@@ -141,12 +144,15 @@ impl KvCache {
             request.blocks.push(*id);
         }
         request.cached_blocks = request.cached_blocks.max(hit_blocks);
+        self.evicted.clear();
         for _ in 0..now {
             let Some((id, evicted)) = self.pool.take() else { return false };
-            if let Some(hash) = evicted {
-                self.index.remove(hash, id);
-            }
+            self.evicted.extend(evicted.map(|hash| (hash, id)));
             request.blocks.push(id);
+        }
+        self.index.warm(self.evicted.iter().map(|(hash, _)| *hash));
+        for (hash, id) in &self.evicted {
+            self.index.remove(*hash, *id);
         }
         self.register(request, language, end);
         true
@@ -225,6 +231,8 @@ impl KvCache {
         }
         let full = tokens / self.block_size;
         self.extend_hashes(request, language);
+        let fresh = request.hashes.get(request.cached_blocks as usize..full as usize).unwrap_or(&[]);
+        self.index.warm(fresh.iter().copied());
         for block in request.cached_blocks..full {
             let (Some(id), Some(hash)) = (request.blocks.get(block as usize), request.hashes.get(block as usize))
             else {

@@ -7,10 +7,20 @@ pub type BlockId = u32;
 
 #[derive(Debug, Clone, Copy)]
 struct Block {
+    /// Of its content, if `hashed`: apart, an option would take a third more room.
+    hash: BlockHash,
+    hashed: bool,
     refs: u32,
-    hash: Option<BlockHash>,
     prev: u32,
     next: u32,
+}
+
+impl Block {
+    const NEW: Self = Self { hash: BlockHash(0), hashed: false, refs: 0, prev: 0, next: 0 };
+
+    fn hash(&self) -> Option<BlockHash> {
+        self.hashed.then_some(self.hash)
+    }
 }
 
 /// Physical blocks with reference counts and a doubly linked free queue: allocation takes its head, so the head is
@@ -29,7 +39,7 @@ impl BlockPool {
     pub fn new(num_blocks: u32) -> Self {
         let sentinel = num_blocks;
         let mut blocks: Vec<Block> =
-            (0..=num_blocks).map(|id| Block { refs: 0, hash: None, prev: id.wrapping_sub(1), next: id + 1 }).collect();
+            (0..=num_blocks).map(|id| Block { prev: id.wrapping_sub(1), next: id + 1, ..Block::NEW }).collect();
         let first = if num_blocks > 1 { 1 } else { sentinel };
         let last = if num_blocks > 1 { num_blocks - 1 } else { sentinel };
         blocks[sentinel as usize].next = first;
@@ -66,11 +76,12 @@ impl BlockPool {
 
     /// The hash under which a block's content is known, if any.
     pub fn hash(&self, id: BlockId) -> Option<BlockHash> {
-        self.blocks[id as usize].hash
+        self.blocks[id as usize].hash()
     }
 
     pub(super) fn set_hash(&mut self, id: BlockId, hash: BlockHash) {
-        self.blocks[id as usize].hash = Some(hash);
+        let block = &mut self.blocks[id as usize];
+        (block.hash, block.hashed) = (hash, true);
     }
 
     /// Takes the block at the queue's head with one reference. The second value is the hash that it carried and that
@@ -83,7 +94,9 @@ impl BlockPool {
         self.unlink(head);
         let block = &mut self.blocks[head as usize];
         block.refs = 1;
-        Some((head, block.hash.take()))
+        let hash = block.hash();
+        block.hashed = false;
+        Some((head, hash))
     }
 
     /// Adds a reference; a free block leaves the queue from wherever it stands.
@@ -96,7 +109,7 @@ impl BlockPool {
 
     /// No block is known by its content any more.
     pub(super) fn clear_hashes(&mut self) {
-        self.blocks.iter_mut().for_each(|block| block.hash = None);
+        self.blocks.iter_mut().for_each(|block| block.hashed = false);
     }
 
     /// Drops a reference. Without any left a block with a hash goes to the queue's tail, one without to its front (to
@@ -108,7 +121,7 @@ impl BlockPool {
             return;
         }
         let sentinel = self.sentinel();
-        if self.blocks[id as usize].hash.is_some() || !self.unhashed_first {
+        if self.blocks[id as usize].hashed || !self.unhashed_first {
             let tail = self.blocks[sentinel as usize].prev;
             self.link(tail, id, sentinel);
         } else {

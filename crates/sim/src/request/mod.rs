@@ -207,9 +207,12 @@ impl Slots {
     pub(crate) fn insert(&mut self, mut state: RequestState) -> RequestId {
         match self.free.pop() {
             Some(slot) => {
-                state.generation = self.states[slot as usize].generation.wrapping_add(1);
+                let old = &mut self.states[slot as usize];
+                state.generation = old.generation.wrapping_add(1);
                 let id = RequestId { slot, generation: state.generation };
-                self.states[slot as usize] = state;
+                // Their memory is used again.
+                (state.blocks, state.hashes) = (std::mem::take(&mut old.blocks), std::mem::take(&mut old.hashes));
+                *old = state;
                 id
             }
             None => {
@@ -223,8 +226,9 @@ impl Slots {
     pub(crate) fn remove(&mut self, slot: u32) {
         let state = &mut self.states[slot as usize];
         state.status = Status::Gone;
-        state.prompt = Arc::from([]);
-        state.hashes = Vec::new();
+        state.prompt = Arc::default();
+        state.blocks.clear();
+        state.hashes.clear();
         state.speech = None;
         state.held = Vec::new();
         self.free.push(slot);

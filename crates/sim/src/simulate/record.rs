@@ -48,7 +48,11 @@ pub(super) fn assemble(finished: Finished, scenario: &Scenario, trace: &Trace, o
         info.detail = Detail::Requests;
     }
     info.client = Some(punctual());
-    let name = |replica: u32| (deployment.replicas.len() > 1).then(|| deployment.name_of(replica as usize));
+    let names = match deployment.replicas.len() {
+        1 => Vec::new(),
+        several => (0..several).map(|replica| deployment.name_of(replica)).collect(),
+    };
+    let name = |replica: u32| names.get(replica as usize).cloned();
     let spans = truth.requests.iter().enumerate().flat_map(|(row, request)| spans(row as u32, request.as_ref(), name));
     let spans = spans.collect();
     let mut attachments = witness.into_attachments(deployment);

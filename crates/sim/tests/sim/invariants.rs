@@ -167,6 +167,7 @@ impl Watched {
         let mut indexed = 0;
         for (hash, blocks) in index.entries() {
             prop_assert!(!blocks.is_empty());
+            prop_assert_eq!(index.get(hash), blocks.first().copied());
             for block in blocks {
                 prop_assert_eq!(pool.hash(*block), Some(hash));
                 indexed += 1;
@@ -174,6 +175,7 @@ impl Watched {
         }
         let hashed = (1..=pool.usable()).filter(|block| pool.hash(*block).is_some()).count();
         prop_assert_eq!(indexed, hashed, "every hashed block is found, and no other");
+        prop_assert_eq!(index.len(), index.entries().count());
         Ok(())
     }
 }
