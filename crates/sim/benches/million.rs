@@ -18,8 +18,8 @@ use std::{error::Error, fs, io::BufReader, path::PathBuf, time::Instant};
 const REPLICAS: u32 = 8;
 const FILE: &str = "workloads/azure/AzureLLMInferenceTrace_conv.csv";
 
-/// Requests a second that load the eight replicas to about 70 % of what they can do.
-const RATE: f64 = 80.0;
+/// Requests a second: about 70 % of what the eight replicas can answer before their queues grow.
+const RATE: f64 = 120.0;
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,13 +1,9 @@
-//! Simulated tokens a second of one core: `cargo bench -p firstcheck-sim --bench throughput`. Requests a second of eight
-//! replicas under conversations, by their number: with `-- fleet 10000 100000 1000000` behind it.
+//! Simulated tokens a second of one core: `cargo bench -p firstcheck-sim --bench throughput`.
 
 use firstcheck_model::{moment::Moment, run::Arrivals};
-use firstcheck_sim::{Deployment, EngineConfig, Scenario, SimulateOptions, simulate_scenario, simulate_with_truth};
+use firstcheck_sim::{EngineConfig, SimulateOptions, simulate_with_truth};
 use firstcheck_workload::{
-    arrivals::ArrivalProcess,
-    distribution::Distribution,
     prompt::{Piece, Prompt},
-    spec::Spec,
     trace::{Due, Offered, Trace},
 };
 use std::time::Instant;
@@ -23,45 +19,7 @@ fn trace(requests: u32, rate: f64, prompt: u32, output: u32) -> Trace {
     Trace { description: "throughput".into(), arrivals, items: (0..requests).map(item).collect(), salt: None }
 }
 
-/// Conversations as on a public service: prompts of about 1,150 tokens on average, answers of about 210.
-fn conversations(requests: u32) -> Result<Trace, firstcheck_workload::error::Error> {
-    let spec = Spec {
-        arrivals: Some(ArrivalProcess::Poisson { rate: 40.0 }),
-        requests: Some(requests),
-        input: Some(Distribution::lognormal(930.0, 0.66, 4, 8000)),
-        output: Some(Distribution::lognormal(130.0, 0.98, 4, 1500)),
-        ..Spec::default()
-    };
-    Ok(spec.generate(1, None)?.trace)
-}
-
-fn fleet(sizes: &[u32]) {
-    println!("requests      tokens      steps   seconds   requests/s   M tokens/s");
-    for requests in sizes {
-        let trace = match conversations(*requests) {
-            Ok(trace) => trace,
-            Err(error) => return println!("{error}"),
-        };
-        let deployment = Deployment::uniform(EngineConfig { max_model_len: 16_384, ..EngineConfig::default() }, 8);
-        let options = SimulateOptions { events: false, ..SimulateOptions::new(1, "bench") };
-        let started = Instant::now();
-        match simulate_scenario(&Scenario::steady(deployment), &trace, &options) {
-            Ok(simulated) => {
-                let (truth, seconds) = (simulated.truth, started.elapsed().as_secs_f64());
-                let (tokens, steps) = (truth.generation_tokens, truth.steps);
-                let (each, rate) = (f64::from(*requests) / seconds, tokens as f64 / seconds / 1e6);
-                println!("{requests:>8} {tokens:>11} {steps:>10} {seconds:>9.3} {each:>12.0} {rate:>12.1}");
-            }
-            Err(error) => println!("{error}"),
-        }
-    }
-}
-
 fn main() {
-    let words: Vec<String> = std::env::args().collect();
-    if let Some(place) = words.iter().position(|word| word == "fleet") {
-        return fleet(&words[place + 1..].iter().filter_map(|word| word.parse().ok()).collect::<Vec<_>>());
-    }
     println!("case                              tokens      steps  preempted   seconds   M tokens/s");
     for (name, trace, blocks) in [
         ("1,000 x (500 -> 200), ample", trace(1000, 20.0, 500, 200), 27_000),

@@ -14,13 +14,11 @@ pub const ROOT: BlockHash = BlockHash(0x51_7c_c1_b7_27_22_0a_95);
 
 /// Hash of a block of `tokens` after the block with hash `parent`. Two tokens are taken at a time: a step waits for the
 /// one before it.
-pub fn chain(parent: BlockHash, mut tokens: impl Iterator<Item = u32>) -> BlockHash {
-    let mut hash = parent.0;
-    while let Some(first) = tokens.next() {
-        let pair = u64::from(first) | tokens.next().map_or(0, |second| u64::from(second) + 1) << 32;
-        hash = (hash.rotate_left(5) ^ pair).wrapping_mul(FACTOR);
-    }
-    BlockHash(mix(hash))
+pub fn chain(parent: BlockHash, tokens: &[u32]) -> BlockHash {
+    let (pairs, rest) = tokens.as_chunks::<2>();
+    let join = |hash: u64, pair: u64| (hash.rotate_left(5) ^ pair).wrapping_mul(FACTOR);
+    let hash = pairs.iter().fold(parent.0, |hash, [a, b]| join(hash, u64::from(*a) | u64::from(*b) << 32));
+    BlockHash(mix(rest.iter().fold(hash, |hash, token| join(hash, u64::from(*token)))))
 }
 
 /// Spreads low bits upwards (the golden ratio of 2⁶⁴).

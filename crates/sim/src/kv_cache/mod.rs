@@ -46,6 +46,8 @@ pub struct KvCache {
     leaked: u32,
     /// What an allocation evicts.
     evicted: Vec<(BlockHash, BlockId)>,
+    /// Tokens of a block that is not all prompt.
+    answered: Vec<u32>,
 }
 
 impl KvCache {
@@ -63,6 +65,7 @@ impl KvCache {
             lookups: 0,
             leaked: 0,
             evicted: Vec::new(),
+            answered: Vec::new(),
         };
         cache.become_(config);
         cache
@@ -250,25 +253,24 @@ impl KvCache {
     }
 
     /// Hashes the request's full blocks that are not hashed yet.
-    fn extend_hashes(&self, request: &mut RequestState, language: &Language) {
+    fn extend_hashes(&mut self, request: &mut RequestState, language: &Language) {
         let full = (request.num_tokens() / self.block_size) as usize;
         if request.hashes.len() >= full {
             return;
         }
         request.hashes.reserve(full - request.hashes.len());
-        while request.hashes.len() < full {
-            let parent = request.hashes.last().copied().unwrap_or_else(|| root(request.features.cache_salt));
-            let start = request.hashes.len() as u32 * self.block_size;
-            let hash = self.hash_block(parent, request, language, start);
-            request.hashes.push(hash);
-        }
-    }
-
-    fn hash_block(&self, parent: BlockHash, request: &RequestState, language: &Language, start: u32) -> BlockHash {
-        let end = start + self.block_size;
-        match request.prompt.get(start as usize..end as usize) {
-            Some(tokens) => hash::chain(parent, tokens.iter().copied()),
-            None => hash::chain(parent, (start..end).map(|position| request.token(position, language))),
+        let mut parent = request.hashes.last().copied().unwrap_or_else(|| root(request.features.cache_salt));
+        for block in request.hashes.len() as u32..full as u32 {
+            let (start, end) = (block * self.block_size, (block + 1) * self.block_size);
+            parent = match request.prompt.get(start as usize..end as usize) {
+                Some(tokens) => hash::chain(parent, tokens),
+                None => {
+                    self.answered.clear();
+                    self.answered.extend((start..end).map(|position| request.token(position, language)));
+                    hash::chain(parent, &self.answered)
+                }
+            };
+            request.hashes.push(parent);
         }
     }
 }

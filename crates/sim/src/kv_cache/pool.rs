@@ -1,34 +1,32 @@
 //! The pool of KV blocks and its free queue in eviction order.
 
 use super::hash::BlockHash;
+use std::collections::VecDeque;
 
 /// Index of a physical block. Block 0 is the null block and is never handed out.
 pub type BlockId = u32;
 
 #[derive(Debug, Clone, Copy)]
 struct Block {
-    /// Of its content, if `hashed`: apart, an option would take a third more room.
+    /// Of its content, if `hashed`: apart, an option would take half as much room again.
     hash: BlockHash,
     hashed: bool,
     refs: u32,
-    prev: u32,
-    next: u32,
+    /// How often it left the free queue from within: places there that tell another number are void.
+    left: u32,
 }
 
-impl Block {
-    const NEW: Self = Self { hash: BlockHash(0), hashed: false, refs: 0, prev: 0, next: 0 };
-
-    fn hash(&self) -> Option<BlockHash> {
-        self.hashed.then_some(self.hash)
-    }
-}
-
-/// Physical blocks with reference counts and a doubly linked free queue: allocation takes its head, so the head is
-/// evicted first. A block that is free may still carry a hash: its content stays usable until it is taken.
+/// Physical blocks with reference counts and a free queue: allocation takes its head, so the head is evicted first. A
+/// block that is free may still carry a hash: its content stays usable until it is taken.
+///
+/// Where the engine links its free blocks into a list, here their numbers stand in line, and one that is taken from
+/// within leaves its place behind as void. The order is the same, and the next blocks are known before they are reached
+/// for.
 #[derive(Debug, Clone)]
 pub struct BlockPool {
-    /// One more than the pool's blocks: the last is the sentinel that closes the free queue into a ring.
     blocks: Vec<Block>,
+    /// Free blocks, each with its `left`; and void places.
+    queue: VecDeque<(BlockId, u32)>,
     free: u32,
     /// Whether freed blocks without a hash are taken first.
     pub(super) unhashed_first: bool,
@@ -37,26 +35,18 @@ pub struct BlockPool {
 impl BlockPool {
     /// A pool of `num_blocks` blocks, the null block included, all others free in ascending order.
     pub fn new(num_blocks: u32) -> Self {
-        let sentinel = num_blocks;
-        let mut blocks: Vec<Block> =
-            (0..=num_blocks).map(|id| Block { prev: id.wrapping_sub(1), next: id + 1, ..Block::NEW }).collect();
-        let first = if num_blocks > 1 { 1 } else { sentinel };
-        let last = if num_blocks > 1 { num_blocks - 1 } else { sentinel };
-        blocks[sentinel as usize].next = first;
-        blocks[sentinel as usize].prev = last;
-        blocks[first as usize].prev = sentinel;
-        blocks[last as usize].next = sentinel;
-        blocks[0].refs = 1;
-        Self { blocks, free: num_blocks.saturating_sub(1), unhashed_first: true }
-    }
-
-    fn sentinel(&self) -> u32 {
-        self.blocks.len() as u32 - 1
+        let new = Block { hash: BlockHash(0), hashed: false, refs: 0, left: 0 };
+        let mut blocks = vec![new; num_blocks as usize];
+        if let Some(null) = blocks.first_mut() {
+            null.refs = 1;
+        }
+        let queue = (1..num_blocks).map(|id| (id, 0)).collect();
+        Self { blocks, queue, free: num_blocks.saturating_sub(1), unhashed_first: true }
     }
 
     /// Blocks that can be handed out in all: the null block is not among them.
     pub fn usable(&self) -> u32 {
-        self.sentinel().saturating_sub(1)
+        (self.blocks.len() as u32).saturating_sub(1)
     }
 
     /// Blocks in the free queue, cached ones included.
@@ -76,7 +66,8 @@ impl BlockPool {
 
     /// The hash under which a block's content is known, if any.
     pub fn hash(&self, id: BlockId) -> Option<BlockHash> {
-        self.blocks[id as usize].hash()
+        let block = &self.blocks[id as usize];
+        block.hashed.then_some(block.hash)
     }
 
     pub(super) fn set_hash(&mut self, id: BlockId, hash: BlockHash) {
@@ -87,24 +78,31 @@ impl BlockPool {
     /// Takes the block at the queue's head with one reference. The second value is the hash that it carried and that
     /// is no longer to be found: eviction happens here and nowhere else.
     pub(super) fn take(&mut self) -> Option<(BlockId, Option<BlockHash>)> {
-        let head = self.blocks[self.sentinel() as usize].next;
-        if head == self.sentinel() {
-            return None;
+        loop {
+            let place = self.queue.pop_front()?;
+            if self.is_void(&place) {
+                continue;
+            }
+            let block = &mut self.blocks[place.0 as usize];
+            block.refs = 1;
+            let hash = std::mem::take(&mut block.hashed).then_some(block.hash);
+            self.free -= 1;
+            return Some((place.0, hash));
         }
-        self.unlink(head);
-        let block = &mut self.blocks[head as usize];
-        block.refs = 1;
-        let hash = block.hash();
-        block.hashed = false;
-        Some((head, hash))
+    }
+
+    fn is_void(&self, (id, left): &(BlockId, u32)) -> bool {
+        self.blocks[*id as usize].left != *left
     }
 
     /// Adds a reference; a free block leaves the queue from wherever it stands.
     pub(super) fn touch(&mut self, id: BlockId) {
-        if self.blocks[id as usize].refs == 0 {
-            self.unlink(id);
+        let block = &mut self.blocks[id as usize];
+        if block.refs == 0 {
+            block.left = block.left.wrapping_add(1);
+            self.free -= 1;
         }
-        self.blocks[id as usize].refs += 1;
+        block.refs += 1;
     }
 
     /// No block is known by its content any more.
@@ -120,35 +118,21 @@ impl BlockPool {
         if block.refs > 0 {
             return;
         }
-        let sentinel = self.sentinel();
-        if self.blocks[id as usize].hashed || !self.unhashed_first {
-            let tail = self.blocks[sentinel as usize].prev;
-            self.link(tail, id, sentinel);
+        let place = (id, block.left);
+        if block.hashed || !self.unhashed_first {
+            self.queue.push_back(place);
         } else {
-            let head = self.blocks[sentinel as usize].next;
-            self.link(sentinel, id, head);
+            self.queue.push_front(place);
         }
-    }
-
-    fn link(&mut self, prev: u32, id: u32, next: u32) {
-        self.blocks[prev as usize].next = id;
-        self.blocks[next as usize].prev = id;
-        self.blocks[id as usize].prev = prev;
-        self.blocks[id as usize].next = next;
         self.free += 1;
-    }
-
-    fn unlink(&mut self, id: u32) {
-        let Block { prev, next, .. } = self.blocks[id as usize];
-        self.blocks[prev as usize].next = next;
-        self.blocks[next as usize].prev = prev;
-        self.free -= 1;
+        if self.queue.len() > 2 * self.blocks.len() {
+            let blocks = &self.blocks;
+            self.queue.retain(|(id, left)| blocks[*id as usize].left == *left);
+        }
     }
 
     /// The free queue from its head, for inspection.
     pub fn free_queue(&self) -> impl Iterator<Item = BlockId> + '_ {
-        let sentinel = self.sentinel();
-        let first = Some(self.blocks[sentinel as usize].next).filter(|id| *id != sentinel);
-        std::iter::successors(first, move |id| Some(self.blocks[*id as usize].next).filter(|id| *id != sentinel))
+        self.queue.iter().filter(|place| !self.is_void(place)).map(|(id, _)| *id)
     }
 }
