@@ -1,9 +1,9 @@
-//! A million conversations on eight replicas, on one core: `cargo bench -p firstcheck-sim --bench million`. How long it takes,
-//! how that grows with the number of requests, and how loaded the replicas are meanwhile.
+//! A million conversations on eight replicas, on one core: `cargo bench -p firstcheck-sim --bench million`. How long it
+//! takes, how that grows with the number of requests, and how loaded the replicas are meanwhile.
 //!
-//! `-- --rate 80 10000 1000000` behind it: requests a second, and how many requests. With `FIRSTCHECK_ARTEFACTS` the requests
-//! are those of the Azure conversation trace of 2023, again and again with other prompts and as fast as the rate says; without
-//! it, drawn ones of the same mean lengths.
+//! `-- --rate 80 10000 1000000` behind it: requests a second, and how many requests. With `FIRSTCHECK_ARTEFACTS` the
+//! requests are those of the Azure conversation trace of 2023, again and again with other prompts and as fast as the rate
+//! says; without it, drawn ones of the same mean lengths.
 
 use firstcheck_model::moment::Moment;
 use firstcheck_sim::{Deployment, EngineConfig, Scenario, SimulateOptions, Simulated, simulate_scenario};
@@ -20,13 +20,14 @@ const FILE: &str = "workloads/azure/AzureLLMInferenceTrace_conv.csv";
 
 /// Requests a second: about 70 % of what the eight replicas can answer before their queues grow.
 const RATE: f64 = 120.0;
+/// Answered a second of virtual time; simulated requests a second of processor time.
+const HEADING: &str = "requests      tokens     steps  preempted  answered/s  mean batch  peak KV  TTFT p50  TTFT p99  \
+                       CPU s  requests/s  peak MB";
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (rate, sizes) = arguments(std::env::args().skip(1))?;
-    println!(
-        "requests      tokens     steps  preempted  mean batch  peak KV  TTFT p50  TTFT p99  CPU s  requests/s  peak MB"
-    );
+    println!("{HEADING}");
     for requests in sizes {
         let trace = match std::env::var_os("FIRSTCHECK_ARTEFACTS") {
             Some(folder) => recorded(PathBuf::from(folder).join(FILE), requests, rate)?,
@@ -110,10 +111,11 @@ fn report(simulated: &Simulated, seconds: f64) {
     ttft.sort_unstable();
     let at = |share: f64| ttft.get((ttft.len() as f64 * share) as usize).map_or(f64::NAN, |ns| *ns as f64 * 1e-9);
     println!(
-        "{requests:>8} {:>11} {:>9} {:>10} {:>11.1} {:>7.0}% {:>9.3} {:>9.3} {seconds:>6.2} {:>11.0} {:>8}",
+        "{requests:>8} {:>11} {:>9} {:>10} {:>11.1} {:>11.1} {:>7.0}% {:>9.3} {:>9.3} {seconds:>6.2} {:>11.0} {:>8}",
         truth.generation_tokens,
         truth.steps,
         truth.preemptions,
+        requests as f64 / (truth.end_ns as f64 * 1e-9),
         stays as f64 / truth.end_ns as f64 / f64::from(REPLICAS),
         100.0 * truth.peak_kv_usage,
         at(0.5),
