@@ -54,7 +54,6 @@ pub const SCENES: &[&Scene] = &[
     &SGLANG_LPM,
     &SAMPLED,
     &DISAGGREGATED,
-    &SAMPLED_SPECULATION,
 ];
 
 /// The scene of that name.
@@ -171,7 +170,13 @@ pub const SGLANG_LPM: Scene = Scene {
 pub const SAMPLED: Scene = Scene {
     slug: "sampled",
     doc: "requests draw their tokens with a seed and end of themselves; every fifth has no seed",
-    apply: sampled,
+    apply: |rig| {
+        rig.server_renders(|call, _| {
+            call.ignore_eos = false;
+            let seed = (call.tag % 5 != 0).then(|| mix(call.tag));
+            call.sampling = Some(Box::new(Sampling { temperature: Some(0.8), seed, ..Sampling::default() }));
+        });
+    },
 };
 
 /// Prefill and decode in pools of their own.
@@ -187,21 +192,3 @@ pub const DISAGGREGATED: Scene = Scene {
         }
     },
 };
-
-/// Drawn tokens with drafts.
-pub const SAMPLED_SPECULATION: Scene = Scene {
-    slug: "sampled-speculation",
-    doc: "as sampled, with speculative decoding",
-    apply: |rig| {
-        sampled(rig);
-        rig.deployment.each_engine(|engine| engine.speculation = Some(Speculation::default()));
-    },
-};
-
-fn sampled(rig: &mut Rig<'_>) {
-    rig.server_renders(|call, _| {
-        call.ignore_eos = false;
-        let seed = (call.tag % 5 != 0).then(|| mix(call.tag));
-        call.sampling = Some(Box::new(Sampling { temperature: Some(0.8), seed, ..Sampling::default() }));
-    });
-}
