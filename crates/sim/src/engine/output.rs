@@ -79,7 +79,7 @@ impl Engine {
         let (mut scored, mut stopped) = (None, position + 1 >= request.ends_at);
         let token = match &mut request.speech {
             None if stopped => END_OF_TURN,
-            None => request.token(request.prompt_len() + position, &self.language),
+            None => request.likeliest(position, &self.language),
             Some(speech) => {
                 let (cached_tokens, preemptions) = (request.life.cached_tokens, request.life.preemptions);
                 let view = BatchView { step, row, cached_tokens, preemptions };

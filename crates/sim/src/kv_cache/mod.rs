@@ -117,6 +117,7 @@ impl KvCache {
 
     /// Gives `request` the blocks for the tokens asked, the `hit` blocks first, and makes every full block findable at
     /// once (before the step that computes it has run). Returns false, changing nothing, when too few blocks are free.
+    #[inline]
     pub(crate) fn allocate(
         &mut self,
         request: &mut RequestState,
@@ -124,15 +125,20 @@ impl KvCache {
         hit: &[BlockId],
         ask: Ask,
     ) -> bool {
-        let hit_blocks = hit.len() as u32;
-        let computed = request.num_computed + hit_blocks * self.block_size;
-        let held = request.blocks.len() as u32 + hit_blocks;
-        let end = computed + ask.tokens;
         // Most calls come from a decode whose last block has room.
+        let end = request.num_computed + ask.tokens;
+        let held = request.blocks.len() as u32;
         if hit.is_empty() && !ask.whole && ask.watermark == 0 && self.holds(held, end + ask.lookahead) {
             self.register(request, language, end);
             return true;
         }
+        self.allocate_blocks(request, language, hit, ask)
+    }
+
+    fn allocate_blocks(&mut self, request: &mut RequestState, language: &Language, hit: &[BlockId], ask: Ask) -> bool {
+        let hit_blocks = hit.len() as u32;
+        let end = request.num_computed + hit_blocks * self.block_size + ask.tokens;
+        let held = request.blocks.len() as u32 + hit_blocks;
         let revived = hit.iter().filter(|id| self.pool.refs(**id) == 0).count() as u32;
         let need = |tokens: u32| tokens.min(self.max_model_len).div_ceil(self.block_size).saturating_sub(held);
         let fits =
@@ -227,12 +233,16 @@ impl KvCache {
     }
 
     /// Makes the full blocks among the first `end` tokens findable, as far as they are known.
+    #[inline]
     fn register(&mut self, request: &mut RequestState, language: &Language, end: u32) {
         let tokens = end.min(request.num_tokens());
-        if !self.caching || tokens < (request.cached_blocks + 1) * self.block_size {
-            return;
+        if self.caching && tokens >= (request.cached_blocks + 1) * self.block_size {
+            self.register_blocks(request, language, tokens / self.block_size);
         }
-        let full = tokens / self.block_size;
+    }
+
+    /// Makes the first `full` blocks findable, as far as they are not yet.
+    fn register_blocks(&mut self, request: &mut RequestState, language: &Language, full: u32) {
         self.extend_hashes(request, language);
         let fresh = request.hashes.get(request.cached_blocks as usize..full as usize).unwrap_or(&[]);
         self.index.warm(fresh.iter().copied());

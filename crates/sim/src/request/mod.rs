@@ -186,10 +186,15 @@ impl RequestState {
         let place = position - self.prompt_len();
         match self.speech.as_ref().and_then(|speech| speech.tokens().get(place as usize)) {
             Some(token) => *token,
-            // An answer that has run away repeats itself from here on.
-            None if self.runaway => language.token(self.context, place.min(RUNAWAY)),
-            None => language.token(self.context, place),
+            None => self.likeliest(place, language),
         }
+    }
+
+    /// The token at `place` of an answer that is not spoken.
+    pub(crate) fn likeliest(&self, place: u32, language: &Language) -> u32 {
+        // An answer that has run away repeats itself from here on.
+        let place = if self.runaway { place.min(RUNAWAY) } else { place };
+        language.token(self.context, place)
     }
 }
 

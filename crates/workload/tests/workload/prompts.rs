@@ -103,6 +103,15 @@ fn an_id_without_a_word_is_written_as_its_number() {
 
 proptest! {
     #[test]
+    fn words_are_the_same_one_by_one_and_all_at_once(seed: u64, tokens in 0u32..100, first in 0usize..20) {
+        let one_by_one: Vec<u32> = text::word_ids(seed, tokens).collect();
+        let mut words = text::word_ids(seed, tokens);
+        let mut ids: Vec<u32> = words.by_ref().take(first).collect();
+        words.for_each(|id| ids.push(id));
+        prop_assert_eq!(ids, one_by_one);
+    }
+
+    #[test]
     fn a_shorter_piece_is_a_prefix_of_a_longer_one(seed: u64, short in 0u32..300, more in 0u32..300) {
         let long: Vec<u32> = text::word_ids(seed, short + more).collect();
         let ids: Vec<u32> = text::word_ids(seed, short).collect();
