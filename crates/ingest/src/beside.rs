@@ -10,7 +10,7 @@ use crate::{
     json::Outline,
 };
 
-const TRACE: Action = Later("a trace, which `firstcheck trace` reads");
+const TRACE: Action = OutOfScope("a trace of a profiler; this version reads none");
 const WORKLOAD: Action = OutOfScope("it says what is offered, not what was measured: `firstcheck run` offers it");
 const FOR_PEOPLE: Action = OutOfScope("text for people; what it says stands in the files it was made of");
 const TABLE: Action = OutOfScope("a table of figures; the file that it was made of has the measurements");

@@ -149,7 +149,7 @@ impl Walk {
         self.intake.give(Piece::Bundle);
         self.intake.end();
         // How much is in it is known when it is opened.
-        self.intake.read.push(ReadRow {
+        let row = ReadRow {
             path: path.display().to_string(),
             format: "bundle".into(),
             what: "run bundle".into(),
@@ -162,7 +162,27 @@ impl Walk {
             version: None,
             replicas: Vec::new(),
             notes: Vec::new(),
+        };
+        self.intake.read.push(row);
+        self.attached(path);
+    }
+
+    /// What was saved beside a bundle's tables: logs, pages, dumps.
+    fn attached(&mut self, bundle: &Path) {
+        let folder = bundle.join("attached");
+        if self.wanted != Wanted::All || !folder.is_dir() {
+            return;
+        }
+        let read = self.entries(&folder).map(|entries| {
+            for file in entries.iter().filter(|entry| !entry.is_dir()) {
+                if let Err(error) = self.file(file, bundle) {
+                    self.list(&error);
+                }
+            }
         });
+        if let Err(error) = read {
+            self.list(&error);
+        }
     }
 
     fn refuse(&mut self, path: &Path, reason: impl Into<String>) {

@@ -118,7 +118,7 @@ impl Traceback {
                 return true;
             }
         }
-        if detail(reader, text, at) {
+        if detail(reader, text) {
             return true;
         }
         let chained = ["During handling of the above exception", "The above exception was the direct cause"];
@@ -134,9 +134,9 @@ impl Traceback {
 }
 
 /// pydantic puts what is wrong into an indented line after the exception.
-fn detail(reader: &mut LogReader, text: &str, at: &At<'_>) -> bool {
+fn detail(reader: &mut LogReader, text: &str) -> bool {
+    let follows = text.starts_with("  ") && reader.follows_failure();
     let Some(last) = reader.log.failures.last_mut() else { return false };
-    let follows = text.starts_with("  ") && at.line.saturating_sub(last.line) <= 8;
     if !follows || !last.exception.as_deref().is_some_and(|name| name.ends_with("ValidationError")) {
         return false;
     }
@@ -191,6 +191,7 @@ fn push(reader: &mut LogReader, exception: Option<&str>, message: &str, frame: O
     if reader.log.failures.iter().any(|failure| failure.text == text && failure.exception.as_deref() == exception) {
         return;
     }
+    reader.last_failure = Some(reader.messages);
     reader.log.failures.push(Failure {
         kind,
         exception: exception.map(str::to_owned),

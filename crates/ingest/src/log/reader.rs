@@ -76,6 +76,10 @@ pub struct LogReader {
     pub(super) traces: HashMap<Option<String>, Traceback>,
     /// Tracebacks that are being read.
     pub(super) tracing: usize,
+    /// Messages read: a message that a collector cut into pieces counts once.
+    pub(super) messages: u64,
+    /// The message that told the last failure.
+    pub(super) last_failure: Option<u64>,
     /// Place of each series by name, and under it by process.
     series: HashMap<String, Vec<(Option<String>, usize)>>,
     /// The last event of a kind, and how many are kept.
@@ -129,6 +133,8 @@ impl LogReader {
             log: EngineLog { label: label.into(), ..EngineLog::default() },
             traces: HashMap::new(),
             tracing: 0,
+            messages: 0,
+            last_failure: None,
             series: HashMap::new(),
             events: HashMap::new(),
             partial: String::new(),
@@ -173,8 +179,9 @@ impl LogReader {
 
     fn entry(&mut self, entry: &Entry<'_>, at: At<'_>) -> bool {
         let message = entry.message;
+        self.messages += 1;
         // Most lines of a long log carry nothing: one pass over all that could be meant tells it.
-        let in_failure = self.tracing > 0 || self.log.failures.last().is_some_and(|last| at.line <= last.line + 8);
+        let in_failure = self.tracing > 0 || self.follows_failure();
         let understood = (in_failure || TELLING.is_match(message)) && self.message(message, &at);
         if understood {
             self.understood += 1;
@@ -182,6 +189,11 @@ impl LogReader {
             self.log.not_understood += 1;
         }
         understood
+    }
+
+    /// Whether a failure was told just before: what is wrong may stand in the lines after it.
+    pub(super) fn follows_failure(&self) -> bool {
+        self.last_failure.is_some_and(|last| self.messages <= last + 8)
     }
 
     fn message(&mut self, message: &str, at: &At<'_>) -> bool {

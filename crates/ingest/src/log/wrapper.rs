@@ -1,4 +1,5 @@
-//! What containers and collectors put around a line: Docker's JSON, CRI, journald, `kubectl logs --timestamps`.
+//! What containers and collectors put around a line: Docker's JSON, CRI, journald, `kubectl logs --timestamps`, Docker
+//! Compose.
 
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -31,12 +32,11 @@ pub struct Unwrapped<'l> {
 /// }
 /// ```
 pub fn unwrap(line: &str) -> Unwrapped<'_> {
-    let inner = json(line).or_else(|| dated(line)).or_else(|| journal(line)).unwrap_or(Unwrapped {
-        text: Cow::Borrowed(line),
-        at_unix_ns: None,
-        partial: false,
-        origin: None,
-    });
+    let inner = json(line)
+        .or_else(|| dated(line))
+        .or_else(|| journal(line))
+        .or_else(|| compose(line))
+        .unwrap_or(Unwrapped { text: Cow::Borrowed(line), at_unix_ns: None, partial: false, origin: None });
     Unwrapped { text: plain(inner.text), ..inner }
 }
 
@@ -96,10 +96,33 @@ fn dated(line: &str) -> Option<Unwrapped<'_>> {
     Some(Unwrapped { text: Cow::Borrowed(text), at_unix_ns: Some(at), partial, origin })
 }
 
+/// Docker Compose: `vllm-1  | text`.
+fn compose(line: &str) -> Option<Unwrapped<'_>> {
+    let (name, text) = line.split_once('|')?;
+    let service = name.trim_end();
+    let named = !service.is_empty() && service.len() < name.len() && service.len() <= 80;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    // A service's name ends in the number of its container.
+    (named && service.chars().all(plain) && service.ends_with(|c: char| c.is_ascii_digit())).then(|| Unwrapped {
+        text: Cow::Borrowed(text.strip_prefix(' ').unwrap_or(text)),
+        at_unix_ns: None,
+        partial: false,
+        origin: Some(service.to_owned()),
+    })
+}
+
 /// journald's short form: `Jan 02 03:04:05 host unit[77]: text`. It has no year, so it dates nothing.
 fn journal(line: &str) -> Option<Unwrapped<'_>> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let (head, text) = line.split_once("]: ")?;
+    let mut words = head.split_ascii_whitespace();
+    // Its form with a date has no colon in the zone.
+    if let Some(at) = words.next().and_then(instant_without_colon) {
+        words.next()?;
+        let unit = words.next()?.split('[').next()?.to_owned();
+        let text = Cow::Borrowed(text);
+        return Some(Unwrapped { text, at_unix_ns: Some(at), partial: false, origin: Some(unit) });
+    }
     let mut words = head.split_ascii_whitespace();
     if !MONTHS.contains(&words.next()?) || words.next()?.parse::<u8>().is_err() {
         return None;
@@ -109,6 +132,15 @@ fn journal(line: &str) -> Option<Unwrapped<'_>> {
     words.next()?;
     let unit = words.next()?.split('[').next()?.to_owned();
     Some(Unwrapped { text: Cow::Borrowed(text), at_unix_ns: None, partial: false, origin: Some(unit) })
+}
+
+/// `2026-01-02T03:04:05+0100` of `journalctl -o short-iso`.
+fn instant_without_colon(text: &str) -> Option<i64> {
+    let zone = text.len().checked_sub(4).filter(|at| text.is_char_boundary(*at))?;
+    let (time, minutes) = text.split_at(zone);
+    let (hours, minutes) = minutes.split_at_checked(2)?;
+    let signed = time.ends_with(['+', '-']) && hours.bytes().chain(minutes.bytes()).all(|b| b.is_ascii_digit());
+    signed.then(|| instant(&format!("{time}{hours}:{minutes}")))?
 }
 
 /// An RFC 3339 time with a zone, nanoseconds of Unix time.

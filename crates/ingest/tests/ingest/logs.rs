@@ -232,9 +232,37 @@ fn collectors_around_lines() {
     assert_eq!((line.text.as_ref(), line.partial), ("first ", true));
     let line = unwrap("[pod/vllm-0/server] 2026-01-02T03:04:05Z \u{1b}[1;36m(APIServer pid=1)\u{1b}[0;0m INFO");
     assert_eq!((line.text.as_ref(), line.origin.as_deref()), ("(APIServer pid=1) INFO", Some("vllm-0/server")));
+    let iso = unwrap("2026-01-02T04:04:05+0100 host7 vllm[77]: INFO text");
+    assert_eq!((iso.text.as_ref(), iso.at_unix_ns), ("INFO text", Some(1_767_323_045_000_000_000)));
+    let compose = unwrap("vllm-1  | (APIServer pid=1) INFO text");
+    assert_eq!((compose.text.as_ref(), compose.origin.as_deref()), ("(APIServer pid=1) INFO text", Some("vllm-1")));
+    assert_eq!(unwrap("a | b | c").text, "a | b | c");
     let text = "2026-01-02T03:04:05Z stderr P (APIServer pid=1) INFO 01-02 03:04:05 [a.py:1] vLLM API server \n\
                 2026-01-02T03:04:06Z stderr F version 0.12.0\n";
     assert_eq!(read(text).version.as_deref(), Some("0.12.0"), "parts of a line are put together");
+}
+
+#[test]
+fn a_message_in_pieces_loses_nothing() {
+    let whole = [
+        "Traceback (most recent call last):",
+        "  File \"/x/config.py\", line 3, in check",
+        "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig",
+        "  Value error, User-specified max_model_len (99999) is greater than the derived max_model_len (2048)",
+    ];
+    let mut text = String::new();
+    for line in whole {
+        let pieces: Vec<char> = line.chars().collect();
+        let last = pieces.chunks(7).count() - 1;
+        for (number, piece) in pieces.chunks(7).enumerate() {
+            let (tag, piece): (_, String) = (if number == last { 'F' } else { 'P' }, piece.iter().collect());
+            text += &format!("2026-01-02T03:04:05Z stderr {tag} {piece}\n");
+        }
+    }
+    let log = read(&text);
+    let root = log.root_cause().unwrap();
+    assert_eq!(root.kind, FailureKind::Configuration);
+    assert!(root.text.contains("max_model_len (99999)"), "{root:?}");
 }
 
 #[test]

@@ -53,7 +53,12 @@ fn every_fault_shows_itself_at_every_severity() {
     let elsewhere = |spec: &&FaultSpec| !outputs.contains(&spec.symptom[1..].parse::<u32>().unwrap());
     let mut quiet = Vec::new();
     for spec in catalogue().filter(elsewhere) {
-        let well = simulate_scenario(&healthy(&deployment, &trace, &[Fault::new(spec, Severity::Mild)]).unwrap(), &trace, &options).unwrap();
+        let well = simulate_scenario(
+            &healthy(&deployment, &trace, &[Fault::new(spec, Severity::Mild)]).unwrap(),
+            &trace,
+            &options,
+        )
+        .unwrap();
         for severity in Severity::ALL {
             let faults = [Fault::new(spec, severity)];
             let sick = simulate_scenario(&scenario(&deployment, &trace, &faults).unwrap(), &trace, &options).unwrap();

@@ -18,7 +18,7 @@ use firstcheck_model::{
     request::{Fate, Request},
     unit::Seconds,
 };
-use firstcheck_sim::{SimulateOptions, Simulated, fault, simulate_scenario};
+use firstcheck_sim::{SimulateOptions, Simulated, fault, simulate::Artefacts, simulate_scenario};
 use firstcheck_workload::{arrivals::ArrivalProcess, spec::Spec, trace::Trace};
 use std::{
     ffi::OsString,
@@ -118,7 +118,8 @@ fn options(workload: &Workload, record: &SimRecordArgs, out: &Path) -> SimulateO
     let end = workload.window.map(|window| workload.warm_up + window);
     options.window_end = end.map(|end| firstcheck_model::moment::Moment::from_seconds(end.as_secs_f64()));
     options.events = !record.no_events;
-    options.artefacts.logs = true;
+    // A line a step is much of a file and seldom asked for.
+    options.artefacts = Artefacts { steps: false, ..Artefacts::ALL };
     options
 }
 
