@@ -205,3 +205,33 @@ fn traces_that_cannot_be_played_are_errors() {
     let options = SimulateOptions { warm_up: Seconds(f64::NAN), ..options };
     assert!(matches!(simulate(&config(), &trace(1, 1.0), &options), Err(SimError::Duration { name: "warm_up", .. })));
 }
+
+#[test]
+fn a_healthy_run_keeps_its_books() {
+    let (rate, trace) = (20.0, trace(800, 20.0));
+    let options = SimulateOptions { scrape_interval: Seconds(0.05), ..SimulateOptions::new(1, "a") };
+    let config = EngineConfig { num_gpu_blocks: 4000, ..config() };
+    let simulated = simulate_with_truth(&config, &trace, &options).unwrap();
+    assert!(simulated.recording.requests.0.iter().all(|request| request.fate == Fate::Completed));
+    assert_eq!(simulated.truth.preemptions, 0);
+    // Little's law, from what the page shows and what each request took within the engine.
+    let mean = |name: &str| {
+        let series = series(&simulated.recording.signals, name);
+        let steady = series
+            .at
+            .iter()
+            .zip(&series.value)
+            .filter(|(at, _)| at.seconds().is_some_and(|seconds| (5.0..35.0).contains(&seconds)));
+        let values: Vec<f64> = steady.map(|(_, value)| *value).collect();
+        assert!(values.len() > 500, "{name}: {}", values.len());
+        values.iter().sum::<f64>() / values.len() as f64
+    };
+    let within = mean("vllm:num_requests_running") + mean("vllm:num_requests_waiting");
+    let stays: Vec<f64> = simulated.truth.requests[100..700]
+        .iter()
+        .flatten()
+        .map(|truth| (truth.life.last_token_ns.unwrap() - truth.life.queued_ns) as f64 * 1e-9)
+        .collect();
+    let expected = rate * stays.iter().sum::<f64>() / stays.len() as f64;
+    assert!((within / expected - 1.0).abs() < 0.1, "{within} in the engine, {expected} by Little's law");
+}
