@@ -83,6 +83,10 @@ fn dated(line: &str) -> Option<Unwrapped<'_>> {
             origin: Some(origin),
         });
     };
+    if let Some((name, text)) = unit(rest) {
+        let text = Cow::Borrowed(text);
+        return Some(Unwrapped { text, at_unix_ns: Some(at), partial: false, origin: Some(name.to_owned()) });
+    }
     let stream = rest.strip_prefix("stdout ").or_else(|| rest.strip_prefix("stderr "));
     let (text, partial) = match stream {
         Some(tagged) if tagged == "F" || tagged == "P" => ("", tagged == "P"),
@@ -116,14 +120,6 @@ fn journal(line: &str) -> Option<Unwrapped<'_>> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let (head, text) = line.split_once("]: ")?;
     let mut words = head.split_ascii_whitespace();
-    // Its form with a date has no colon in the zone.
-    if let Some(at) = words.next().and_then(instant_without_colon) {
-        words.next()?;
-        let unit = words.next()?.split('[').next()?.to_owned();
-        let text = Cow::Borrowed(text);
-        return Some(Unwrapped { text, at_unix_ns: Some(at), partial: false, origin: Some(unit) });
-    }
-    let mut words = head.split_ascii_whitespace();
     if !MONTHS.contains(&words.next()?) || words.next()?.parse::<u8>().is_err() {
         return None;
     }
@@ -134,13 +130,13 @@ fn journal(line: &str) -> Option<Unwrapped<'_>> {
     Some(Unwrapped { text: Cow::Borrowed(text), at_unix_ns: None, partial: false, origin: Some(unit) })
 }
 
-/// `2026-01-02T03:04:05+0100` of `journalctl -o short-iso`.
-fn instant_without_colon(text: &str) -> Option<i64> {
-    let zone = text.len().checked_sub(4).filter(|at| text.is_char_boundary(*at))?;
-    let (time, minutes) = text.split_at(zone);
-    let (hours, minutes) = minutes.split_at_checked(2)?;
-    let signed = time.ends_with(['+', '-']) && hours.bytes().chain(minutes.bytes()).all(|b| b.is_ascii_digit());
-    signed.then(|| instant(&format!("{time}{hours}:{minutes}")))?
+/// `HOST UNIT[PID]: text`, which `journalctl -o short-iso` puts behind the time.
+fn unit(rest: &str) -> Option<(&str, &str)> {
+    let (head, text) = rest.split_once("]: ")?;
+    let (host, unit) = head.split_once(' ')?;
+    let (name, pid) = unit.split_once('[')?;
+    let plain = !host.is_empty() && !name.contains(' ') && pid.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then_some((name, text))
 }
 
 /// An RFC 3339 time with a zone, nanoseconds of Unix time.
