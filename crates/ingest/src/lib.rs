@@ -28,6 +28,7 @@ pub mod otlp;
 pub mod prometheus;
 mod replica;
 mod results;
+mod terminal_codes;
 mod time;
 mod unpack;
 pub mod vocabulary;

@@ -1,6 +1,8 @@
 //! What a host says as formats.
 
-use super::{is_nvidia_smi, is_smaps_rollup, is_topology, read_nvidia_smi, read_smaps_rollup, read_topology};
+use super::{
+    Snapshots, is_nvidia_smi, is_smaps_rollup, is_topology, read_nvidia_smi, read_smaps_rollup, read_topology,
+};
 use crate::{
     Error,
     frame::{Action, Artefact, Confidence, Format, Group, Head, Intake, Reading},
@@ -68,7 +70,7 @@ fn topology(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading,
 fn smaps(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Error> {
     let path = artefact.path().to_owned();
     let bytes = artefact.all(intake.limits())?;
-    let (series, unread) = read_smaps_rollup(&path, &String::from_utf8_lossy(&bytes));
+    let Snapshots { series, dated, unread } = read_smaps_rollup(&path, &String::from_utf8_lossy(&bytes));
     for line in unread {
         intake.unread(line.line, line.reason);
     }
@@ -76,7 +78,8 @@ fn smaps(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Er
     let reading = Reading {
         rows: series.iter().map(|series| series.at.len() as u64).sum(),
         unit: "samples",
-        window: end.map(|end| Window { start: Moment::at(0), end }),
+        window: end.filter(|_| dated).map(|end| Window { start: Moment::at(0), end }),
+        notes: (!dated).then(|| "snapshots without times: growth is known, rates are not".into()).into_iter().collect(),
         ..Reading::default()
     };
     intake.give(Beside::Memory(series));

@@ -8,5 +8,5 @@ mod topology;
 
 pub use gc_log::{GcPause, gc_pause};
 pub use nvidia_smi::{is_nvidia_smi, read_nvidia_smi};
-pub use smaps::{is_smaps_rollup, read_smaps_rollup};
+pub use smaps::{Snapshots, is_smaps_rollup, read_smaps_rollup};
 pub use topology::{is_topology, read_topology};

@@ -1,7 +1,8 @@
 //! Snapshots of `/proc/PID/smaps_rollup`, one or several in a row.
 //!
 //! Between them may stand lines that date them: Unix seconds, or an RFC 3339 time, alone on a line or after `#`, with
-//! `pid=N` beside it or not. Without dates the snapshots are numbered: the first is second 0, the next second 1.
+//! `pid=N` beside it or not. Without dates only their order is known: the moments then count snapshots, and
+//! [`Snapshots::dated`] says so.
 
 use firstcheck_model::{
     moment::Moment,
@@ -30,17 +31,29 @@ pub fn is_smaps_rollup(head: &str) -> bool {
     head.contains("[rollup]") && head.contains("Rss:")
 }
 
+/// What snapshots say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshots {
+    /// Series in bytes, one a field and process.
+    pub series: Vec<Series>,
+    /// Whether all snapshots state their time: without, growth is known and rates are not.
+    pub dated: bool,
+    /// Lines that are none of the format's.
+    pub unread: Vec<Unread>,
+}
+
 /// Reads snapshots as series in bytes, one a field and process. Times are nanoseconds since the first snapshot's. Lines
 /// that are none of the format's are returned with their number.
-pub fn read_smaps_rollup(path: &Path, text: &str) -> (Vec<Series>, Vec<Unread>) {
-    let mut reader = Reader { series: Vec::new(), pid: None, dated: None, first: None, snapshots: 0 };
+pub fn read_smaps_rollup(path: &Path, text: &str) -> Snapshots {
+    let mut reader = Reader { series: Vec::new(), pid: None, dated: None, first: None, snapshots: 0, undated: false };
     let mut unread = Vec::new();
     for (number, line) in (1u64..).zip(text.lines()) {
         if let Err(reason) = reader.line(line.trim()) {
             unread.push(Unread { path: path.display().to_string(), line: Some(number), reason });
         }
     }
-    (reader.series, unread)
+    let dated = reader.snapshots > 0 && !reader.undated;
+    Snapshots { series: reader.series, dated, unread }
 }
 
 struct Reader {
@@ -51,6 +64,8 @@ struct Reader {
     /// Seconds of the first snapshot.
     first: Option<f64>,
     snapshots: u32,
+    /// Whether a snapshot states no time.
+    undated: bool,
 }
 
 impl Reader {
@@ -60,6 +75,7 @@ impl Reader {
         }
         if line.ends_with("[rollup]") {
             self.snapshots += 1;
+            self.undated |= self.dated.is_none();
             return Ok(());
         }
         if let Some((name, value)) = line.split_once(':')

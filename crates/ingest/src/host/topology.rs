@@ -1,10 +1,15 @@
 //! `nvidia-smi topo -m`: how the devices of a host are connected.
 
+use crate::terminal_codes::without;
 use firstcheck_model::gpu::GpuTopology;
+use std::borrow::Cow;
 
 /// Whether text is a matrix of `nvidia-smi topo -m`.
 pub fn is_topology(head: &str) -> bool {
-    head.lines().any(|line| plain(line).trim_start().starts_with("GPU0") && plain(line).split_whitespace().count() > 1)
+    head.lines().any(|line| {
+        let line = without(Cow::Borrowed(line));
+        line.trim_start().starts_with("GPU0") && line.split_whitespace().count() > 1
+    })
 }
 
 /// Reads the matrix; `None` where there is none. The header is underlined with terminal codes, which are taken out.
@@ -18,7 +23,7 @@ pub fn is_topology(head: &str) -> bool {
 /// # Ok::<(), &str>(())
 /// ```
 pub fn read_topology(text: &str) -> Option<GpuTopology> {
-    let mut lines = text.lines().map(plain);
+    let mut lines = text.lines().map(|line| without(Cow::Borrowed(line)));
     let header = lines.find(|line| line.trim_start().starts_with("GPU0"))?;
     let columns: Vec<&str> = cells(&header);
     let devices: Vec<String> = columns.iter().take_while(|name| is_device(name)).map(|name| (*name).into()).collect();
@@ -51,16 +56,4 @@ fn is_device(name: &str) -> bool {
 fn cells(line: &str) -> Vec<&str> {
     let split: Vec<&str> = if line.contains('\t') { line.split('\t').collect() } else { line.split("  ").collect() };
     split.into_iter().map(str::trim).filter(|cell| !cell.is_empty()).collect()
-}
-
-/// A line without terminal codes.
-fn plain(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some((before, after)) = rest.split_once("\u{1b}[") {
-        out.push_str(before);
-        rest = after.find(|c: char| c.is_ascii_alphabetic()).map_or("", |end| &after[end + 1..]);
-    }
-    out.push_str(rest);
-    out
 }

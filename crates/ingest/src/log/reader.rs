@@ -87,7 +87,6 @@ pub struct LogReader {
     /// The start of a line that goes on in the next one.
     partial: String,
     clock: LogClock,
-    understood: u64,
 }
 
 /// Time on the log's own clock: nanoseconds since its first dated line.
@@ -139,7 +138,6 @@ impl LogReader {
             events: HashMap::new(),
             partial: String::new(),
             clock: LogClock::default(),
-            understood: 0,
         }
     }
 
@@ -183,9 +181,7 @@ impl LogReader {
         // Most lines of a long log carry nothing: one pass over all that could be meant tells it.
         let in_failure = self.tracing > 0 || self.follows_failure();
         let understood = (in_failure || TELLING.is_match(message)) && self.message(message, &at);
-        if understood {
-            self.understood += 1;
-        } else if entry.level.is_some() {
+        if !understood && entry.level.is_some() {
             self.log.not_understood += 1;
         }
         understood

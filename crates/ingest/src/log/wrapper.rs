@@ -1,6 +1,7 @@
 //! What containers and collectors put around a line: Docker's JSON, CRI, journald, `kubectl logs --timestamps`, Docker
 //! Compose.
 
+use crate::terminal_codes;
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -37,7 +38,7 @@ pub fn unwrap(line: &str) -> Unwrapped<'_> {
         .or_else(|| journal(line))
         .or_else(|| compose(line))
         .unwrap_or(Unwrapped { text: Cow::Borrowed(line), at_unix_ns: None, partial: false, origin: None });
-    Unwrapped { text: plain(inner.text), ..inner }
+    Unwrapped { text: terminal_codes::without(inner.text), ..inner }
 }
 
 #[derive(Deserialize)]
@@ -145,22 +146,4 @@ fn instant(text: &str) -> Option<i64> {
         return None;
     }
     i64::try_from(text.parse::<jiff::Timestamp>().ok()?.as_nanosecond()).ok()
-}
-
-/// Text without terminal codes (colours, and what moves the cursor).
-fn plain(text: Cow<'_, str>) -> Cow<'_, str> {
-    if !text.contains('\u{1b}') {
-        return text;
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.as_ref();
-    while let Some((before, after)) = rest.split_once('\u{1b}') {
-        out.push_str(before);
-        rest = match after.strip_prefix('[') {
-            Some(code) => code.find(|c: char| ('@'..='~').contains(&c)).map_or("", |end| &code[end + 1..]),
-            None => after,
-        };
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
 }

@@ -1,7 +1,7 @@
 //! GPU state, topology, memory of processes, pauses of the collector.
 
 use firstcheck_ingest::host::{
-    gc_pause, is_nvidia_smi, is_smaps_rollup, is_topology, read_nvidia_smi, read_smaps_rollup, read_topology,
+    Snapshots, gc_pause, is_nvidia_smi, is_smaps_rollup, is_topology, read_nvidia_smi, read_smaps_rollup, read_topology,
 };
 use firstcheck_model::{moment::Moment, unit::Bytes};
 use proptest::prelude::*;
@@ -121,13 +121,22 @@ what is this
 #[test]
 fn snapshots_of_memory_become_series() {
     assert!(is_smaps_rollup(SNAPSHOTS));
-    let (series, unread) = read_smaps_rollup(Path::new("smaps.txt"), SNAPSHOTS);
+    let Snapshots { series, dated, unread } = read_smaps_rollup(Path::new("smaps.txt"), SNAPSHOTS);
+    assert!(dated);
     let anonymous = series.iter().find(|series| series.name == "smaps_rollup:Anonymous").unwrap();
     assert_eq!(anonymous.value, [102_400.0, 153_600.0]);
     assert_eq!(anonymous.at, [Moment::at(0), Moment::at(60_000_000_000)]);
     assert_eq!(anonymous.labels.get("pid"), Some("12"));
     assert_eq!(unread.len(), 1);
     assert_eq!(unread[0].line, Some(12));
+}
+
+#[test]
+fn snapshots_without_times_have_an_order_only() {
+    let lines = SNAPSHOTS.lines().filter(|line| !line.starts_with('#'));
+    let read = read_smaps_rollup(Path::new("smaps.txt"), &lines.collect::<Vec<_>>().join("\n"));
+    assert!(!read.dated);
+    assert_eq!(read.series[0].value.len(), 2);
 }
 
 #[test]

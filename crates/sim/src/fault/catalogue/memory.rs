@@ -1,7 +1,7 @@
 //! Memory, preemption and start-up (S14–S19).
 
 use crate::{
-    config::{Hang, HangCause, LeakKind, Leaker, Memory},
+    config::{EngineConfig, Hang, HangCause, LeakKind, Leaker, Memory},
     fault::{FaultSpec, Param, Rig, Values, param, scene},
 };
 
@@ -91,13 +91,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         params: &[param("share", "", [0.5, 0.2, 0.08], [0.001, 1.0], "what is left of the pool")],
         apply: |values, rig| {
             let share = values.get("share");
-            rig.deployment.each_engine(|engine| {
-                let left = (f64::from(engine.num_gpu_blocks) * share) as u32;
-                // An engine does not start with less than one longest sequence: who shrinks the pool lowers that as well.
-                engine.num_gpu_blocks = left.max(2);
-                let tokens = u64::from(engine.num_gpu_blocks - 1) * u64::from(engine.block_size);
-                engine.max_model_len = engine.max_model_len.min(u32::try_from(tokens).unwrap_or(u32::MAX)).max(2);
-            });
+            rig.deployment.each_engine(|engine| shrink_pool(engine, share));
         },
     },
     FaultSpec {
@@ -351,4 +345,12 @@ fn hang(rig: &mut Rig<'_>, values: &Values, cause: HangCause) {
         engine.hang = Some(Hang { cause, ranks, ..Hang::default() });
     });
     rig.deployment.client.timeout_seconds.get_or_insert(300.0);
+}
+
+/// Leaves a share of an engine's KV pool. An engine does not start with less than one longest sequence: who shrinks the
+/// pool lowers that as well.
+pub(super) fn shrink_pool(engine: &mut EngineConfig, share: f64) {
+    engine.num_gpu_blocks = ((f64::from(engine.num_gpu_blocks) * share) as u32).max(2);
+    let tokens = u64::from(engine.num_gpu_blocks - 1) * u64::from(engine.block_size);
+    engine.max_model_len = engine.max_model_len.min(u32::try_from(tokens).unwrap_or(u32::MAX)).max(2);
 }

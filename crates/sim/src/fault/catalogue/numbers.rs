@@ -1,5 +1,6 @@
 //! Two numbers that cannot both be right (S39–S44).
 
+use super::memory::shrink_pool;
 use crate::{
     config::{Pause, PauseClock},
     fault::{
@@ -160,11 +161,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         ],
         apply: |values, rig| {
             let share = values.get("share");
-            rig.deployment.each_engine(|engine| {
-                engine.num_gpu_blocks = ((f64::from(engine.num_gpu_blocks) * share) as u32).max(2);
-                let tokens = u64::from(engine.num_gpu_blocks - 1) * u64::from(engine.block_size);
-                engine.max_model_len = engine.max_model_len.min(u32::try_from(tokens).unwrap_or(u32::MAX)).max(2);
-            });
+            rig.deployment.each_engine(|engine| shrink_pool(engine, share));
             every(rig, values.get("period_s"), Lengths { prompt_tokens: 200, output_tokens: 300 });
         },
     },
