@@ -32,8 +32,14 @@ pub(crate) fn free_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
     }
     let (stem, extension) =
         name.rsplit_once('.').map_or((name, String::new()), |(stem, ext)| (stem, format!(".{ext}")));
-    let numbered = (2u64..).map(|number| format!("{stem}-{number}{extension}"));
-    numbered.into_iter().find(|name| !taken(name)).unwrap_or_default()
+    let mut number = 2u64;
+    loop {
+        let numbered = format!("{stem}-{number}{extension}");
+        if !taken(&numbered) {
+            return numbered;
+        }
+        number += 1;
+    }
 }
 
 /// The path of an attached file inside a bundle, as run.json lists it.

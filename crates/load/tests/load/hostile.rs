@@ -42,14 +42,17 @@ fn status(line: &str, body: &str) -> Vec<Act> {
     vec![Act::Write(format!("HTTP/1.1 {line}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes())]
 }
 
-#[test]
-fn each_failure_has_its_name() {
-    let with = |mut acts: Vec<Act>, act: Act| {
-        acts.push(act);
-        acts
-    };
-    let cases: Vec<(Vec<Act>, Fate, &str)> = vec![
-        (then([finish("stop"), usage(1, 1), done()].concat()), Fate::Completed, ""),
+/// What a server writes, and the fate and error that it must get.
+type Case = (Vec<Act>, Fate, &'static str);
+
+fn with(mut acts: Vec<Act>, act: Act) -> Vec<Act> {
+    acts.push(act);
+    acts
+}
+
+/// Answers that fail before their stream says anything: connection, status, head, size.
+fn answers() -> Vec<Case> {
+    vec![
         (
             status("429 Too Many Requests", r#"{"error":{"message":"slow down"}}"#),
             Fate::Rejected,
@@ -85,6 +88,25 @@ fn each_failure_has_its_name() {
             Fate::Failed,
             "body too large: the answer's body is longer than 65536 bytes",
         ),
+        (vec![Act::Write(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec())], Fate::Failed, "not http"),
+        (vec![Act::Write(b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n".to_vec())], Fate::Failed, "bad head"),
+        (
+            vec![Act::Write(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 0\r\n\r\n".to_vec())],
+            Fate::Failed,
+            "unsupported coding",
+        ),
+        (
+            status("200 OK", r#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#),
+            Fate::Failed,
+            "not streamed",
+        ),
+    ]
+}
+
+/// Answers whose stream says it: chunks, events, how they end.
+fn streams() -> Vec<Case> {
+    vec![
+        (then([finish("stop"), usage(1, 1), done()].concat()), Fate::Completed, ""),
         (
             then(chunk(b"data: {\"choices\":[{\"delta\":{\"content\":\"\xff\xfe\"}}]}\n\n")),
             Fate::Failed,
@@ -101,20 +123,12 @@ fn each_failure_has_its_name() {
             Fate::Failed,
             "server error: the server says: out of memory",
         ),
-        (vec![Act::Write(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec())], Fate::Failed, "not http"),
-        (vec![Act::Write(b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n".to_vec())], Fate::Failed, "bad head"),
-        (
-            vec![Act::Write(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 0\r\n\r\n".to_vec())],
-            Fate::Failed,
-            "unsupported coding",
-        ),
-        (
-            status("200 OK", r#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#),
-            Fate::Failed,
-            "not streamed",
-        ),
-    ];
-    for (acts, fate, error) in cases {
+    ]
+}
+
+#[test]
+fn each_failure_has_its_name() {
+    for (acts, fate, error) in answers().into_iter().chain(streams()) {
         let shown: Vec<String> = acts.iter().map(|act| format!("{act:?}").chars().take(80).collect()).collect();
         let got = fate_of(acts);
         assert_eq!(got.0, fate, "{}: {shown:?}", got.1);
