@@ -233,7 +233,7 @@ fn wasted(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
         return Ok(Weighed::Excludes(facts));
     }
     // What the base wastes as well did not make the difference.
-    match case.base.and_then(|base| waste(base).ok()).filter(|base| base.value.0 > params.waste) {
+    match case.base.map(waste).transpose()?.filter(|base| base.value.0 > params.waste) {
         Some(base) => {
             facts.push(base.fact(format!("base: {:.1} % as well", base.value.0 * 100.0)));
             Ok(Weighed::Excludes(facts))
