@@ -3,7 +3,7 @@
 use crate::args::{Color, OutputArgs};
 use anyhow::{Context as _, bail};
 use firstcheck_model::report::Report;
-use firstcheck_report::{Format, Style, render};
+use firstcheck_report::{Format, Style, render, steers};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, IsTerminal, Write},
@@ -154,11 +154,11 @@ pub fn print_error(error: &anyhow::Error) {
     let _ = io::stderr().write_all(harmless(&text).as_bytes());
 }
 
-/// Control characters but line breaks as their escapes: names of files and texts in them may hold what steers a terminal.
+/// What steers a terminal, but for line breaks, as its escape: names of files and texts in them may hold it.
 fn harmless(text: &str) -> String {
     let show = |c: char| match c {
         '\n' => "\n".to_owned(),
-        c if c.is_control() => c.escape_default().to_string(),
+        c if steers(c) => c.escape_default().to_string(),
         c => c.to_string(),
     };
     text.chars().map(show).collect()

@@ -7,7 +7,7 @@ use crate::{
 use firstcheck_model::report::{NotUnderstood, ReadRow};
 
 /// Not understood kinds listed; the JSON report lists all.
-pub(crate) const MOST_KINDS: usize = 100;
+const MOST_KINDS: usize = 100;
 
 /// The artefacts that were read.
 pub(crate) fn read(rows: &[ReadRow]) -> Table {
@@ -55,4 +55,10 @@ pub(crate) fn not_understood(all: &[NotUnderstood]) -> Table {
         table.row(vec![number::count(one.count), one.what.clone(), one.kind.clone(), format!("{}{place}", one.path)]);
     }
     table
+}
+
+/// What the table of [`not_understood`] leaves out, if it is too long.
+pub(crate) fn not_listed(all: &[NotUnderstood]) -> Option<String> {
+    let more = all.len().saturating_sub(MOST_KINDS);
+    (more > 0).then(|| format!("and {} more kinds: --format json lists all", number::count(more as u64)))
 }

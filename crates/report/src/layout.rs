@@ -115,7 +115,7 @@ pub(crate) fn tame(text: &str) -> String {
 
 /// Whether a character steers what is around it and shows nothing: control characters (escape sequences, line breaks),
 /// and those that turn the direction of a text, so that it reads as something else.
-fn steers(c: char) -> bool {
+pub fn steers(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

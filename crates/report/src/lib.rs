@@ -16,6 +16,8 @@ mod terminal;
 mod tone;
 mod words;
 
+pub use layout::steers;
+
 use firstcheck_model::report::Report;
 
 /// How a report is laid out.

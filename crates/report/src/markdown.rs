@@ -29,6 +29,7 @@ pub(crate) fn page(report: &Report) -> String {
     if !report.not_understood.is_empty() {
         let table = evidence::not_understood(&report.not_understood);
         blocks.push(format!("### Read and not understood\n\n{}", table.markdown()));
+        blocks.extend(evidence::not_listed(&report.not_understood));
     }
     blocks.extend(differences(report));
     blocks.extend(metric_table(report));

@@ -145,9 +145,8 @@ fn evidence_read(page: &mut Page, report: &Report) {
     if !report.not_understood.is_empty() {
         page.heading("Read and not understood");
         table(page, &evidence::not_understood(&report.not_understood));
-        let more = report.not_understood.len().saturating_sub(evidence::MOST_KINDS);
-        if more > 0 {
-            page.line(&format!("  and {} more kinds: --format json lists all", number::count(more as u64)));
+        if let Some(more) = evidence::not_listed(&report.not_understood) {
+            page.line(&format!("  {more}"));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::fixtures;
 use firstcheck_model::metric::{Metric, Stat};
-use firstcheck_model::report::{MetricRow, Quantity, Report};
+use firstcheck_model::report::{MetricRow, NotUnderstood, Quantity, Report};
 use firstcheck_report::{Format, Style, render};
 
 fn page(report: &Report, format: Format) -> String {
@@ -68,4 +68,24 @@ fn a_deployment_without_runs_is_what_it_says_it_is() {
     report.sides.candidate = fixtures::not_comparable().sides.candidate;
     report.sides.candidate.as_mut().unwrap().runs.clear();
     insta::assert_snapshot!("terminal_fingerprint", page(&report, Format::Terminal));
+}
+
+/// What a page leaves out it says.
+#[test]
+fn a_long_list_of_what_was_not_understood_is_cut_with_a_word() {
+    let mut report = Report::new("diagnose", "firstcheck 0.1.0");
+    report.not_understood = (0..103)
+        .map(|n| NotUnderstood {
+            path: "server.log".into(),
+            what: "line".into(),
+            kind: format!("kind {n}"),
+            count: 1,
+            line: Some(n + 1),
+            example: String::new(),
+        })
+        .collect();
+    for format in [Format::Terminal, Format::Markdown] {
+        let page = page(&report, format);
+        assert!(page.contains("and 3 more kinds: --format json lists all"), "{page}");
+    }
 }
