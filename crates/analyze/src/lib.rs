@@ -5,6 +5,7 @@ pub mod checks;
 pub mod compare;
 pub mod declare;
 pub mod diagnose;
+pub mod examine;
 pub mod judge;
 pub mod measure;
 pub mod registry;

@@ -10,9 +10,6 @@ use crate::{
 use firstcheck_model::exit_code::{FAILED, FINE};
 use std::{ffi::OsString, process::ExitCode};
 
-/// The tool with its version, as reports and bundles name it.
-pub const TOOL: &str = concat!("firstcheck ", env!("CARGO_PKG_VERSION"));
-
 /// What every command is handed.
 pub struct Context {
     /// Where results go.

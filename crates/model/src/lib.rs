@@ -25,3 +25,6 @@ pub mod slo;
 pub mod span;
 pub mod trace_span;
 pub mod unit;
+
+/// The tool with its version, as reports and bundles name it.
+pub const TOOL: &str = concat!("firstcheck ", env!("CARGO_PKG_VERSION"));

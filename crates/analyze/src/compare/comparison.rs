@@ -14,15 +14,13 @@ use super::{
     rows, sides, tail, twins,
 };
 use firstcheck_model::{
+    TOOL,
     evidence::RunEvidence,
     metric::{Metric, Stat},
     report::{Claim, MetricRow, Report, Sides, Verdict},
     run::{CacheState, Role},
 };
 use std::collections::BTreeSet;
-
-/// The tool and version of every report.
-const TOOL: &str = concat!("firstcheck ", env!("CARGO_PKG_VERSION"));
 
 /// Two sides under comparison. Pairs are reduced as they come, so that no caller has to hold more than one.
 #[derive(Debug, Clone)]
@@ -69,7 +67,8 @@ impl Comparison {
         let invalid: BTreeSet<String> = base.iter().chain(&candidate).flat_map(|r| sides::invalid(r)).collect();
         report.invalid = invalid.into_iter().collect();
         notes_on_caches(&base, &candidate, &mut report);
-        report.notes.extend(sides::mixed("base", &base).into_iter().chain(sides::mixed("the candidate", &candidate)));
+        let mixed = |side, of: &[&Reading]| sides::mixed(side, of.iter().map(|r| &r.info.fingerprint));
+        report.notes.extend(mixed("base", &base).into_iter().chain(mixed("the candidate", &candidate)));
         if self.pairs.len() > 1 {
             self.by_pairs(&mut report);
         } else if let Some(pair) = self.pairs.first() {

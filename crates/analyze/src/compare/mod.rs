@@ -31,6 +31,7 @@ mod twins;
 
 pub use comparison::{Comparison, compare, describe};
 pub use policy::{Gate, Policy, PolicyError};
+pub(crate) use sides::{mixed, run_row};
 
 /// (candidate − base) / base; `None` where base is zero or a value is not finite.
 ///

@@ -3,6 +3,7 @@
 use super::reading::Reading;
 use firstcheck_model::{
     evidence::RunEvidence,
+    fingerprint::Fingerprint,
     report::{Difference, RunRow, SideReport},
     request::Fate,
     run::RunState,
@@ -26,7 +27,7 @@ fn most_frequent(errors: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
 }
 
 /// A run's line in the report.
-pub(super) fn run_row(run: &RunEvidence) -> RunRow {
+pub(crate) fn run_row(run: &RunEvidence) -> RunRow {
     let (mut fates, mut errors) = (BTreeMap::new(), BTreeMap::new());
     let mut requests = 0;
     for (_, request) in run.window() {
@@ -76,11 +77,11 @@ pub(super) fn differences(base: &SideReport, candidate: &SideReport) -> Vec<Diff
 
 /// A note where the runs of a side are of different deployments: then the side is none, and what differs between the
 /// sides is told of their first runs alone.
-pub(super) fn mixed(side: &str, readings: &[&Reading]) -> Option<String> {
-    let (first, others) = readings.split_first()?;
+pub(crate) fn mixed<'a>(side: &str, mut fingerprints: impl Iterator<Item = &'a Fingerprint>) -> Option<String> {
+    let first = fingerprints.next()?;
     let mut fields: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for other in others {
-        for (field, ours, theirs) in first.info.fingerprint.differences(&other.info.fingerprint) {
+    for other in fingerprints {
+        for (field, ours, theirs) in first.differences(other) {
             let values = fields.entry(field).or_insert_with(|| vec![ours]);
             if !values.contains(&theirs) {
                 values.push(theirs);

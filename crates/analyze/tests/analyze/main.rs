@@ -11,4 +11,5 @@ mod compare_runs;
 mod compare_single;
 mod compare_windows;
 mod conventions;
+mod examine;
 mod synthetic;

@@ -1,16 +1,12 @@
 //! `firstcheck diagnose`: what was read, what was not, and what the checks find in it.
 
 use super::reading;
-use crate::{
-    app::{Context, TOOL},
-    args::DiagnoseArgs,
-    output::Output,
-};
-use firstcheck_analyze::{case::Case, compare::describe, diagnose::diagnose, judge::parameters, side::Side};
+use crate::{app::Context, args::DiagnoseArgs, output::Output};
+use firstcheck_analyze::examine::examine;
 use firstcheck_ingest::{Collected, Input, Limits, collect_watched};
 use firstcheck_model::{
     exit_code::exit_code,
-    report::{NotUnderstood, ReadRow, Report, SideReport},
+    report::{NotUnderstood, ReadRow, Report},
 };
 use firstcheck_report::number;
 use jiff::{SignedDuration, Timestamp};
@@ -51,7 +47,7 @@ fn read(paths: &[PathBuf], progress: &crate::progress::Late) -> Collected {
 
 fn report(collected: Collected, verbose: bool, context: &Context) -> Report {
     let Collected { evidence, read, unread, not_understood } = collected;
-    let mut report = Report::new("diagnose", TOOL);
+    let mut report = examine(&evidence, &context.config.check);
     report.unread = unread;
     report.why.push(summary(&read, report.unread.len()));
     report.why.extend(covered(&read, Timestamp::now()));
@@ -64,19 +60,6 @@ fn report(collected: Collected, verbose: bool, context: &Context) -> Report {
         report.not_understood = not_understood;
     }
     report.read = read;
-    let policy = context.config.policy(None);
-    let mut side = SideReport { fingerprint: evidence.stated.clone(), runs: Vec::new() };
-    for described in evidence.runs.iter().map(|run| describe(run, &policy)) {
-        let Some(of_run) = described.sides.candidate else { continue };
-        side.fingerprint.0.extend(of_run.fingerprint.0);
-        side.runs.extend(of_run.runs);
-    }
-    report.sides.candidate = Some(side);
-    if !evidence.runs.is_empty() {
-        let side = Side::new(&evidence);
-        report.findings = diagnose(&Case { side: &side, base: None, settings: &context.config.check });
-        report.parameters.extend(parameters(&context.config.check));
-    }
     report
 }
 

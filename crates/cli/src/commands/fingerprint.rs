@@ -1,13 +1,10 @@
 //! `firstcheck fingerprint`: what a deployment says it is, and what differs between two.
 
 use super::reading;
-use crate::{
-    app::{Context, TOOL},
-    args::FingerprintArgs,
-    output::Output,
-};
+use crate::{app::Context, args::FingerprintArgs, output::Output};
 use anyhow::{Context as _, bail};
 use firstcheck_model::{
+    TOOL,
     exit_code::FINE,
     fingerprint::Fingerprint,
     report::{Difference, Report, SideReport},

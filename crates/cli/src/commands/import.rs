@@ -1,16 +1,12 @@
 //! `firstcheck import`: result files of other tools as bundles.
 
 use super::{free_folder, reading};
-use crate::{
-    app::{Context, TOOL},
-    args::ImportArgs,
-    output::Output,
-};
+use crate::{app::Context, args::ImportArgs, output::Output};
 use anyhow::{Context as _, bail};
 use firstcheck_analyze::compare::{Policy, describe};
 use firstcheck_bundle::write_recording;
 use firstcheck_ingest::gather_recordings;
-use firstcheck_model::{exit_code::exit_code, recording::Recording, report::Report};
+use firstcheck_model::{TOOL, exit_code::exit_code, recording::Recording, report::Report};
 use std::path::{Path, PathBuf};
 
 /// Imports and reports.

@@ -10,6 +10,7 @@ use crate::{
     },
 };
 use firstcheck_model::{
+    TOOL,
     moment::Moment,
     recording::Recording,
     run::{CacheState, ClientHealth, Clock, ClockKind, Detail, Origin, RunInfo, WorkloadInfo},
@@ -17,8 +18,6 @@ use firstcheck_model::{
     unit::Seconds,
 };
 use firstcheck_workload::{hash::trace_hash, trace::Trace};
-
-const TOOL: &str = concat!("firstcheck ", env!("CARGO_PKG_VERSION"));
 
 pub(super) fn assemble(finished: Finished, scenario: &Scenario, trace: &Trace, options: &SimulateOptions) -> Simulated {
     let Finished { mut requests, events, scraper, answers, truth, witness } = finished;

@@ -5,16 +5,12 @@ pub(super) mod levels;
 mod settings;
 pub(super) mod workload;
 
-use crate::{
-    app::{Context, TOOL},
-    args::RunArgs,
-    output::Output,
-    progress,
-};
+use crate::{app::Context, args::RunArgs, output::Output, progress};
 use anyhow::Context as _;
 use firstcheck_analyze::compare::{Policy, describe};
 use firstcheck_load::{Control, Finished};
 use firstcheck_model::{
+    TOOL,
     evidence::RunEvidence,
     exit_code::exit_code,
     report::{Report, Unread},

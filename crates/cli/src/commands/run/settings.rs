@@ -5,14 +5,13 @@ use super::{
     workload::{Workload, random},
 };
 use crate::{
-    app::TOOL,
     args::{ApiArg, RecordArgs, RunArgs, TargetArgs},
     commands::free_folder,
     config::Config,
 };
 use anyhow::bail;
 use firstcheck_load::{Api, Key, Limits, Options, Scrape, Target};
-use firstcheck_model::{report::Unread, run::RunId, slo::Slo};
+use firstcheck_model::{TOOL, report::Unread, run::RunId, slo::Slo};
 use firstcheck_workload::trace::Trace;
 use std::path::{Path, PathBuf};
 

@@ -64,7 +64,7 @@ impl Workload {
         Ok(Self { seed, window, warm_up: period.warm_up.unwrap_or(default), cache, spec })
     }
 
-    /// Whether its requests arrive as a file says.
+    /// Whether it is made up, not read from a file: then only the arguments can say when its requests arrive.
     pub(in crate::commands) fn is_synthetic(&self) -> bool {
         self.spec.source == Source::Synthetic
     }

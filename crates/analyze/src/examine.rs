@@ -1,0 +1,30 @@
+//! One deployment by itself: its runs, and what the checks find.
+
+use crate::{
+    case::Case,
+    compare::{mixed, run_row},
+    diagnose::diagnose,
+    judge::parameters,
+    settings::Settings,
+    side::Side,
+};
+use firstcheck_model::{
+    TOOL,
+    evidence::Evidence,
+    report::{Report, SideReport},
+};
+
+/// What `evidence` says by itself: its runs stand as `candidate`, and every check is asked.
+pub fn examine(evidence: &Evidence, settings: &Settings) -> Report {
+    let mut report = Report::new("diagnose", TOOL);
+    let mut fingerprint = evidence.stated.clone();
+    for run in &evidence.runs {
+        fingerprint.0.extend(run.info.fingerprint.0.clone());
+    }
+    // One field has one value: what the runs do not agree in is said beside it.
+    report.notes.extend(mixed("what was read", evidence.runs.iter().map(|run| &run.info.fingerprint)));
+    report.sides.candidate = Some(SideReport { fingerprint, runs: evidence.runs.iter().map(run_row).collect() });
+    report.findings = diagnose(&Case { side: &Side::new(evidence), base: None, settings });
+    report.parameters.extend(parameters(settings));
+    report
+}

@@ -1,0 +1,32 @@
+//! One deployment by itself.
+
+use crate::synthetic::Spec;
+use firstcheck_analyze::{examine::examine, registry, settings::Settings};
+use firstcheck_model::evidence::Evidence;
+
+#[test]
+fn its_runs_are_listed_and_every_check_is_asked() {
+    let evidence = Evidence::of(vec![Spec { noise: 1, ..Spec::default() }.run(), Spec::default().run()]);
+    let report = examine(&evidence, &Settings::default());
+    let side = report.sides.candidate.unwrap();
+    assert_eq!(side.runs.iter().map(|run| run.requests > 0).collect::<Vec<_>>(), [true, true]);
+    assert_eq!(report.findings.len(), registry::CHECKS.len());
+    assert!(report.metrics.is_empty() && report.notes.is_empty(), "{:?}", report.notes);
+}
+
+#[test]
+fn evidence_without_a_run_is_asked_as_well() {
+    assert_eq!(examine(&Evidence::default(), &Settings::default()).findings.len(), registry::CHECKS.len());
+}
+
+/// One fingerprint stands for all: what the runs do not agree in must not be lost in it.
+#[test]
+fn a_pile_of_two_deployments_is_said() {
+    let run = |blocks: &str| {
+        let mut run = Spec::default().run();
+        run.info.fingerprint.set("kv_blocks", blocks, "/metrics");
+        run
+    };
+    let report = examine(&Evidence::of(vec![run("2000"), run("1400")]), &Settings::default());
+    assert_eq!(report.notes, ["the runs of what was read are not of one deployment: kv_blocks 2000 and 1400"]);
+}
