@@ -149,11 +149,12 @@ fn live(shard: &mut Shard, mut timer: Timer, mut events: Events) -> io::Result<i
         if offered_ns.is_none() && shard.offering.is_over() {
             offered_ns = Some(shard.end_offering());
         }
-        if offered_ns.is_some() && (shard.drained || shard.offering.is_quiet()) {
-            break;
+        if let Some(offered_ns) = offered_ns
+            && (shard.drained || shard.offering.is_quiet())
+        {
+            return Ok(offered_ns);
         }
     }
-    Ok(offered_ns.unwrap_or_default())
 }
 
 impl Shard {
