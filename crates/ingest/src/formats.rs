@@ -3,7 +3,7 @@
 use crate::{
     Error, answers, beside,
     frame::{Action, Artefact, Confidence, Format, Head, Reading},
-    guarded::guarded,
+    guarded::{caught, guarded},
     hang, host, log, otlp, prometheus, results,
     unpack::Unpack,
 };
@@ -69,7 +69,11 @@ pub(crate) fn take(artefact: &mut Artefact<'_>, unpack: &mut Unpack<'_>) {
     let (path, folder) = (artefact.path().to_owned(), artefact.folder().to_owned());
     intake.begin(&path, &folder);
     let limits = *intake.limits();
-    match format_of(artefact, limits.file_bytes) {
+    let format = match caught(|| format_of(artefact, limits.file_bytes)) {
+        Ok(format) => format,
+        Err(reason) => return unpack.refuse(&path, &folder, reason),
+    };
+    match format {
         Some(format) if !(unpack.wanted)(format) => {}
         Some(format) => match format.action {
             Action::Read(read) => match guarded(&path, format.name, || read(artefact, intake)) {

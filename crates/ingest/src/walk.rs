@@ -74,9 +74,7 @@ impl Walk {
         }
         let file = File::open(path).map_err(|e| Error::io(path, e))?;
         if !self.is_new(&about) {
-            if self.wanted == Wanted::All {
-                self.refuse(path, "the same file as one that was read: counted once");
-            }
+            self.repeated(path, "file");
             return Ok(());
         }
         let budget = Budget::new(self.intake.limits(), path, self.watch.as_ref());
@@ -86,8 +84,7 @@ impl Walk {
 
     fn folder(&mut self, path: &Path, depth: usize) -> Result<(), Error> {
         if Bundle::is_bundle(path) {
-            self.bundle(path);
-            return Ok(());
+            return self.bundle(path);
         }
         let about = fs::metadata(path).map_err(|e| Error::io(path, e))?;
         if !self.is_new(&about) {
@@ -104,7 +101,11 @@ impl Walk {
         }
         let (bundles, folders): (Vec<PathBuf>, Vec<PathBuf>) =
             folders.into_iter().partition(|folder| Bundle::is_bundle(folder));
-        bundles.iter().for_each(|bundle| self.bundle(bundle));
+        for bundle in bundles {
+            if let Err(error) = self.bundle(&bundle) {
+                self.list(&error);
+            }
+        }
         let stands_for_itself = self.intake.given[before..].iter().any(|given| given.piece.is_run());
         if self.wanted == Wanted::Runs && stands_for_itself {
             return Ok(());
@@ -144,7 +145,12 @@ impl Walk {
         Ok(paths)
     }
 
-    fn bundle(&mut self, path: &Path) {
+    fn bundle(&mut self, path: &Path) -> Result<(), Error> {
+        let about = fs::metadata(path).map_err(|e| Error::io(path, e))?;
+        if !self.is_new(&about) {
+            self.repeated(path, "run");
+            return Ok(());
+        }
         self.intake.begin(path, path);
         self.intake.give(Piece::Bundle);
         self.intake.end();
@@ -165,6 +171,7 @@ impl Walk {
         };
         self.intake.read.push(row);
         self.attached(path);
+        Ok(())
     }
 
     /// What was saved beside a bundle's tables: logs, pages, dumps.
@@ -182,6 +189,13 @@ impl Walk {
         });
         if let Err(error) = read {
             self.list(&error);
+        }
+    }
+
+    /// Lists what was read before under another path.
+    fn repeated(&mut self, path: &Path, what: &str) {
+        if self.wanted == Wanted::All {
+            self.refuse(path, format!("the same {what} as one that was read: counted once"));
         }
     }
 

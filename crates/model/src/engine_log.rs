@@ -42,6 +42,8 @@ pub struct EngineLog {
     pub events: Vec<Remark>,
     /// Failures, in the order of the log.
     pub failures: Vec<Failure>,
+    /// Failures that are counted and not kept, of a log that has very many.
+    pub failures_dropped: u64,
     /// Statistics lines as series, under names such as `log:Running`.
     pub series: Vec<Series>,
 }

@@ -139,9 +139,10 @@ pub struct Collective {
 }
 
 impl Collective {
-    /// Elements of all inputs together.
+    /// Elements of all inputs together; a record may state any sizes, and those beyond 64 bits count as the most.
     pub fn input_elements(&self) -> u64 {
-        self.input_sizes.iter().map(|shape| shape.iter().fold(1, |all: u64, one| all.saturating_mul(*one))).sum()
+        let elements = |shape: &Vec<u64>| shape.iter().fold(1, |all: u64, one| all.saturating_mul(*one));
+        self.input_sizes.iter().map(elements).fold(0, u64::saturating_add)
     }
 }
 

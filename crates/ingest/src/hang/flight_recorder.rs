@@ -25,8 +25,11 @@ pub fn is_flight_record(head: &[u8]) -> bool {
 pub fn read_flight_record(path: &Path, bytes: &[u8]) -> Result<FlightRecord, Error> {
     let root = if bytes.starts_with(&[0x80]) {
         let value = pickle::read(bytes).map_err(|error| Error::malformed(path, None, FORMAT, error.to_string()))?;
-        json_of(&value, &mut { MOST_VALUES })
-            .ok_or_else(|| Error::malformed(path, None, FORMAT, format!("more than {MOST_VALUES} values")))?
+        let mut left = Left { values: MOST_VALUES, text: MOST_TEXT };
+        json_of(&value, &mut left).ok_or_else(|| {
+            let reason = format!("more than {MOST_VALUES} values, or {MOST_TEXT} bytes of text, when it is unfolded");
+            Error::malformed(path, None, FORMAT, reason)
+        })?
     } else {
         serde_json::from_slice(bytes).map_err(|error| Error::json(path, FORMAT, &error))?
     };
@@ -37,22 +40,38 @@ pub fn read_flight_record(path: &Path, bytes: &[u8]) -> Result<FlightRecord, Err
 /// Values of a record at most. A pickle can refer to one list many times over, and grow without end when it is unfolded.
 const MOST_VALUES: usize = 2_000_000;
 
-/// The pickled form in terms of the JSON form, which has fewer types; `None` when `left` values are used up.
-fn json_of(value: &Pickled, left: &mut usize) -> Option<Json> {
-    *left = left.checked_sub(1)?;
+/// Bytes of text at most, for the same reason: a hundred a value, which is the name of a file of a deep frame.
+const MOST_TEXT: usize = 100 * MOST_VALUES;
+
+/// What a record may still hold when its references are unfolded.
+struct Left {
+    values: usize,
+    text: usize,
+}
+
+impl Left {
+    fn text(&mut self, text: &str) -> Option<String> {
+        self.text = self.text.checked_sub(text.len())?;
+        Some(text.to_owned())
+    }
+}
+
+/// The pickled form in terms of the JSON form, which has fewer types; `None` when nothing is `left`.
+fn json_of(value: &Pickled, left: &mut Left) -> Option<Json> {
+    left.values = left.values.checked_sub(1)?;
     Some(match value {
         Pickled::None => Json::Null,
         Pickled::Bool(value) => Json::Bool(*value),
         Pickled::Int(value) => Json::from(*value),
         Pickled::Float(value) => Json::from(*value),
-        Pickled::Text(text) => Json::from(&**text),
-        Pickled::Bytes(bytes) => Json::from(String::from_utf8_lossy(bytes)),
+        Pickled::Text(text) => Json::from(left.text(text)?),
+        Pickled::Bytes(bytes) => Json::from(left.text(&String::from_utf8_lossy(bytes))?),
         Pickled::List(items) => Json::Array(items.iter().map(|item| json_of(item, left)).collect::<Option<_>>()?),
         Pickled::Dict(items) => {
             let mut object = serde_json::Map::new();
             for (key, value) in items.iter() {
                 let name = match key {
-                    Pickled::Text(text) => text.to_string(),
+                    Pickled::Text(text) => left.text(text)?,
                     other => json_of(other, left)?.to_string(),
                 };
                 object.insert(name, json_of(value, left)?);

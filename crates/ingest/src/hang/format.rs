@@ -131,7 +131,8 @@ fn nccl_log(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading,
         }
     }
     let rows = log.operations.len() as u64 + log.warnings.len() as u64 + log.other;
-    let notes = (log.foreign > 0).then(|| format!("{} lines of other programs", log.foreign)).into_iter().collect();
+    let foreign = (log.foreign > 0).then(|| format!("{} lines of other programs", log.foreign));
+    let notes = log.warned().into_iter().chain(foreign).collect();
     intake.give(Beside::Nccl(log));
     Ok(Reading { rows, unit: "lines", notes, ..Reading::default() })
 }

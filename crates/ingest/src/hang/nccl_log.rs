@@ -2,7 +2,11 @@
 //!
 //! A line is `HOST:PID:TID [DEVICE] NCCL INFO …`, with a time before it or not.
 
+use crate::json::clip;
 use firstcheck_model::hang::NcclOperation;
+
+/// Characters of a warning that a note shows.
+const WARNING: usize = 200;
 
 /// What a log of NCCL says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,6 +54,12 @@ impl NcclLog {
             self.other += 1;
         }
         true
+    }
+
+    /// How many warnings there are and what the first one says, in words.
+    pub(crate) fn warned(&self) -> Option<String> {
+        let (line, first) = self.warnings.first()?;
+        Some(format!("{} warnings of NCCL, the first in line {line}: {}", self.warnings.len(), clip(first, WARNING)))
     }
 }
 

@@ -105,12 +105,6 @@ struct Slot {
     places: Vec<usize>,
 }
 
-impl Slot {
-    fn new(item: Item, levels: usize) -> Self {
-        Self { item, levels, places: Vec::new() }
-    }
-}
-
 struct Machine<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -138,7 +132,7 @@ impl<'a> Machine<'a> {
         match opcode {
             0x80 => drop(self.take(1)?),
             0x95 => drop(self.take(8)?),
-            b'(' => self.stack.push(Slot::new(Item::Mark, 0)),
+            b'(' => self.place(Item::Mark, 0)?,
             b'N' => self.push(Value::None)?,
             0x88 => self.push(Value::Bool(true))?,
             0x89 => self.push(Value::Bool(false))?,
@@ -157,8 +151,8 @@ impl<'a> Machine<'a> {
                 let bytes = self.take(length)?.into();
                 self.push(Value::Bytes(bytes))?;
             }
-            b'}' => self.stack.push(Slot::new(Item::Dict(Vec::new()), 1)),
-            b']' => self.stack.push(Slot::new(Item::List(Vec::new()), 1)),
+            b'}' => self.place(Item::Dict(Vec::new()), 1)?,
+            b']' => self.place(Item::List(Vec::new()), 1)?,
             b')' => self.push(Value::List(Rc::default()))?,
             b't' | 0x85..=0x87 => self.tuple(opcode, at)?,
             b'a' | b'e' | b's' | b'u' => self.fill(opcode, at)?,
@@ -166,7 +160,7 @@ impl<'a> Machine<'a> {
             b'h' | b'j' => {
                 let place = self.number(if opcode == b'h' { 1 } else { 4 })?;
                 let (value, levels) = self.memo.get(place).cloned().flatten().ok_or(PickleError::Stack { at })?;
-                self.push_nested(value, levels)?;
+                self.place(Item::Value(value), levels)?;
             }
             _ => return Err(PickleError::Opcode { opcode, at }),
         }
@@ -174,15 +168,15 @@ impl<'a> Machine<'a> {
     }
 
     fn push(&mut self, value: Value) -> Result<(), PickleError> {
-        self.push_nested(value, 0)
+        self.place(Item::Value(value), 0)
     }
 
-    fn push_nested(&mut self, value: Value, levels: usize) -> Result<(), PickleError> {
+    fn place(&mut self, item: Item, levels: usize) -> Result<(), PickleError> {
         self.values += 1;
         if self.values > MOST_VALUES {
             return Err(PickleError::TooMany { limit: MOST_VALUES });
         }
-        self.stack.push(Slot::new(Item::Value(value), levels));
+        self.stack.push(Slot { item, levels, places: Vec::new() });
         Ok(())
     }
 
@@ -258,8 +252,7 @@ impl<'a> Machine<'a> {
         if deepest >= MOST_LEVELS {
             return Err(PickleError::Value { at });
         }
-        self.stack.push(Slot::new(Item::Value(Value::List(Rc::new(values))), deepest + 1));
-        Ok(())
+        self.place(Item::Value(Value::List(Rc::new(values))), deepest + 1)
     }
 
     /// Appends to the list, or adds to the dictionary, below.
@@ -298,6 +291,9 @@ impl<'a> Machine<'a> {
         // Each is remembered by an opcode of its own, so there are never more than bytes read.
         if place > self.at {
             return Err(PickleError::Value { at });
+        }
+        if place > MOST_VALUES {
+            return Err(PickleError::TooMany { limit: MOST_VALUES });
         }
         if self.memo.len() <= place {
             self.memo.resize(place + 1, None);

@@ -3,6 +3,7 @@
 //! Three programs write them: SGLang's warning of a long collection, vLLM's collector log, and `gc.DEBUG_STATS` of
 //! Python itself (its last line of three carries the duration).
 
+use crate::log::scan::{number_after, whole_after};
 use firstcheck_model::unit::Seconds;
 
 /// A collection.
@@ -33,7 +34,7 @@ pub fn gc_pause(line: &str) -> Option<GcPause> {
         let objects: Vec<u64> = ["gen0=", "gen1=", "gen2="].iter().filter_map(|name| whole_after(rest, name)).collect();
         return Some(GcPause {
             generation: whole_after(rest, "Generation ").and_then(|n| u32::try_from(n).ok()),
-            length: Seconds(number_after(rest, "Duration: ")?),
+            length: seconds(number_after(rest, "Duration: ")?)?,
             objects: (objects.len() == 3).then(|| objects.iter().sum()),
         });
     }
@@ -53,16 +54,4 @@ pub fn gc_pause(line: &str) -> Option<GcPause> {
 
 fn seconds(value: f64) -> Option<Seconds> {
     (value.is_finite() && value >= 0.0).then_some(Seconds(value))
-}
-
-fn number_after(text: &str, name: &str) -> Option<f64> {
-    let rest = text.split_once(name)?.1;
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    rest[..end].parse().ok()
-}
-
-fn whole_after(text: &str, name: &str) -> Option<u64> {
-    let rest = text.split_once(name)?.1;
-    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    rest[..end].parse().ok()
 }

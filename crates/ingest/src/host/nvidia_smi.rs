@@ -149,7 +149,7 @@ fn uncorrected(node: Node<'_, '_>) -> Option<u64> {
     let volatile = find(node, &["ecc_errors", "volatile"])?;
     let counts = volatile.descendants().filter(|part| part.tag_name().name().contains("uncorrectable"));
     let counts: Vec<u64> = counts.filter_map(|part| part.text()?.trim().parse().ok()).collect();
-    (!counts.is_empty()).then(|| counts.iter().sum())
+    counts.into_iter().reduce(u64::saturating_add)
 }
 
 fn process(node: Node<'_, '_>) -> Option<GpuProcess> {

@@ -9,6 +9,9 @@ use firstcheck_model::engine_log::{Failure, FailureKind, StartPhase, Term};
 /// Characters of a failure's text that are kept.
 const TEXT: usize = 1000;
 
+/// Failures of different texts that are kept: of more the refused requests are dropped first, then the latest.
+const MOST: usize = 1000;
+
 /// A traceback that is being read, one a process.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Traceback {
@@ -192,6 +195,12 @@ fn push(reader: &mut LogReader, exception: Option<&str>, message: &str, frame: O
         return;
     }
     reader.last_failure = Some(reader.messages);
+    if reader.log.failures.len() == MOST {
+        // A running server refuses requests without end; what ends it comes last.
+        let refused = reader.log.failures.iter().position(|failure| failure.kind == FailureKind::Request);
+        reader.log.failures.remove(refused.unwrap_or(MOST - 1));
+        reader.log.failures_dropped += 1;
+    }
     reader.log.failures.push(Failure {
         kind,
         exception: exception.map(str::to_owned),

@@ -69,7 +69,8 @@ fn read(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
     }
     let (clock, latest) = (reader.started_unix_ns(), reader.latest());
     let log = reader.finish();
-    let reading = reading(&log, clock, latest);
+    let mut reading = reading(&log, clock, latest);
+    reading.notes.extend(nccl.warned());
     intake.give(stated(&log, &log.label));
     if !nccl.operations.is_empty() || !nccl.warnings.is_empty() {
         intake.give(Beside::Nccl(nccl));
@@ -86,6 +87,9 @@ fn reading(log: &EngineLog, started_unix_ns: Option<i64>, latest: Option<Moment>
         notes.push(format!("failed{before}, line {}: {}", cause.line, cause.text));
     } else if log.reached() == Some(StartPhase::Ready) {
         notes.push("the server came up".into());
+    }
+    if log.failures_dropped > 0 {
+        notes.push(format!("{} failures more than are kept", log.failures_dropped));
     }
     if let Some(tokens) = log.kv.tokens {
         notes.push(format!("KV cache of {tokens} tokens"));

@@ -11,7 +11,7 @@ pub(crate) mod format;
 mod interval;
 pub mod prefix;
 mod reader;
-mod scan;
+pub(crate) mod scan;
 pub mod settings;
 mod startup;
 pub mod wrapper;

@@ -90,7 +90,7 @@ fn month_time(text: &str) -> Option<(f64, &str)> {
     let (date, after) = text.split_once(' ')?;
     let (time, after) = after.split_once(' ').unwrap_or((after, ""));
     let days = match date.split('-').map(str::parse::<u32>).collect::<Result<Vec<_>, _>>().ok()?.as_slice() {
-        [month, day] => days_before(*month)? + day,
+        [month, day] => days_before(*month)? + Some(*day).filter(|day| (1..=31).contains(day))?,
         [year, month, day] => return Some((absolute(*year, *month, *day, time)?, after)),
         _ => return None,
     };

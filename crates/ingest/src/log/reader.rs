@@ -30,8 +30,11 @@ const EVENTS: usize = 1000;
 /// Longest run of partial lines that is put together, bytes.
 const PARTIAL: usize = 1 << 20;
 
-/// Half a year: a step back in time by more is a new year, not disorder.
-const HALF_YEAR: f64 = 182.0 * 86_400.0;
+/// Seconds of a year without a leap day.
+const YEAR: f64 = 365.0 * 86_400.0;
+
+/// A step back in time by more is a new year, not disorder.
+const HALF_YEAR: f64 = YEAR / 2.0;
 
 /// Parts of which every message that says something has one.
 static TELLING: LazyLock<AhoCorasick> = LazyLock::new(|| {
@@ -86,6 +89,8 @@ pub struct LogReader {
     events: HashMap<&'static str, (usize, usize)>,
     /// The start of a line that goes on in the next one.
     partial: String,
+    /// The last line of it, and when the collector saw it.
+    partial_at: (u64, Option<i64>),
     clock: LogClock,
 }
 
@@ -113,7 +118,10 @@ impl LogClock {
         } else {
             stated.map(|seconds| {
                 if self.first.is_some() && seconds < self.last - HALF_YEAR {
-                    self.years += 365.0 * 86_400.0;
+                    self.years += YEAR;
+                } else if self.years > 0.0 && seconds > self.last + HALF_YEAR {
+                    // A line of another process that was written before midnight.
+                    self.years -= YEAR;
                 }
                 self.last = seconds;
                 let first = *self.first.get_or_insert(seconds);
@@ -137,6 +145,7 @@ impl LogReader {
             series: HashMap::new(),
             events: HashMap::new(),
             partial: String::new(),
+            partial_at: (0, None),
             clock: LogClock::default(),
         }
     }
@@ -155,15 +164,24 @@ impl LogReader {
         let Unwrapped { text, at_unix_ns, partial, .. } = unwrap(line);
         if partial && self.partial.len() + text.len() <= PARTIAL {
             self.partial.push_str(&text);
+            self.partial_at = (number, at_unix_ns);
             return true;
         }
-        let whole;
-        let text = if self.partial.is_empty() {
-            text.as_ref()
-        } else {
-            whole = std::mem::take(&mut self.partial) + &text;
-            whole.as_str()
-        };
+        if self.partial.is_empty() {
+            return self.whole(number, at_unix_ns, &text, unknown);
+        }
+        let whole = std::mem::take(&mut self.partial) + &text;
+        self.whole(number, at_unix_ns, &whole, unknown)
+    }
+
+    /// Takes a message that no collector cuts.
+    fn whole(
+        &mut self,
+        number: u64,
+        at_unix_ns: Option<i64>,
+        text: &str,
+        unknown: &mut dyn FnMut(Option<&str>, &str),
+    ) -> bool {
         // A progress bar returns to the line's start: what stands last is what was seen.
         let text = text.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or(text);
         let entry = prefix::split(text);
@@ -200,8 +218,13 @@ impl LogReader {
             || choice::take(self, message, at)
     }
 
-    /// What the log said.
-    pub fn finish(self) -> EngineLog {
+    /// What the log said. A message whose end is missing counts as it stands.
+    pub fn finish(mut self) -> EngineLog {
+        let (number, at_unix_ns) = self.partial_at;
+        let partial = std::mem::take(&mut self.partial);
+        if !partial.is_empty() {
+            self.whole(number, at_unix_ns, &partial, &mut |_, _| {});
+        }
         self.log
     }
 

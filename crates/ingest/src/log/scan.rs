@@ -8,7 +8,7 @@ pub(super) fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'
 }
 
 /// The number right after a mark, thousands separators taken out.
-pub(super) fn number_after(text: &str, mark: &str) -> Option<f64> {
+pub(crate) fn number_after(text: &str, mark: &str) -> Option<f64> {
     leading_number(text.split_once(mark)?.1)
 }
 
@@ -23,8 +23,8 @@ pub(super) fn leading_number(text: &str) -> Option<f64> {
     text[..end].trim_end_matches(['.', ',']).replace(',', "").parse().ok()
 }
 
-/// A whole number right after a mark.
-pub(super) fn whole_after(text: &str, mark: &str) -> Option<u64> {
+/// A whole number right after a mark, one that an `f64` holds exactly.
+pub(crate) fn whole_after(text: &str, mark: &str) -> Option<u64> {
     number_after(text, mark).filter(|n| n.fract() == 0.0 && (0.0..9e15).contains(n)).map(|n| n as u64)
 }
 

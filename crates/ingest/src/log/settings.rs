@@ -1,5 +1,6 @@
 //! Settings as Python prints them: dictionaries, `key=value` lists, nested representations of dataclasses.
 
+use super::scan::clipped;
 use crate::fingerprint::{REDACTED, is_secret};
 use firstcheck_model::engine_log::Setting;
 
@@ -69,10 +70,7 @@ fn shown(name: &str, value: &str) -> String {
     if !matches!(bare, "" | "None" | "[]" | "()") && items.into_iter().any(|item| is_secret(inner_name, item)) {
         return REDACTED.to_owned();
     }
-    match bare.char_indices().nth(VALUE) {
-        Some((end, _)) => format!("{}…", &bare[..end]),
-        None => bare.to_owned(),
-    }
+    clipped(bare, VALUE)
 }
 
 /// Parts of a text between separators that stand outside of brackets and quotes.

@@ -39,7 +39,7 @@ pub(crate) static PROTOBUF: Format = Format {
 fn json(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Error> {
     let path = artefact.path().to_owned();
     let mut spans = Vec::new();
-    let mut begun: Option<(u64, Vec<u8>)> = None;
+    let mut begun: Option<Vec<u8>> = None;
     while let Some(line) = artefact.next_line(intake) {
         if line.bytes.trim_ascii().is_empty() {
             continue;
@@ -47,17 +47,16 @@ fn json(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
         match read_otlp_json(&path, Some(line.number), line.bytes) {
             Ok(more) => spans.extend(more),
             // A document over several lines: its first line is no document.
-            Err(_) if spans.is_empty() && begun.is_none() && line.ended => {
-                begun = Some((line.number, line.bytes.to_vec()));
+            Err(_) if spans.is_empty() && line.ended => {
+                begun = Some(line.bytes.to_vec());
                 break;
             }
             Err(error) => {
-                let (at, reason) = (error.line(), error.to_string());
-                intake.unread(at, reason);
+                intake.unread(error.line(), error.reason());
             }
         }
     }
-    if let Some((_, mut document)) = begun {
+    if let Some(mut document) = begun {
         document.push(b'\n');
         document.extend(artefact.all(intake.limits())?);
         spans = read_otlp_json(&path, None, &document)?;

@@ -35,13 +35,22 @@ pub fn read_otlp_protobuf(path: &Path, bytes: &[u8]) -> Result<Vec<TraceSpan>, E
         let about = attributes(resource.resource.map_or_else(Vec::new, |resource| resource.attributes));
         let (service, instance) = (about.text("service.name").map(str::to_owned), instance(&about));
         for span in resource.scope_spans.into_iter().flat_map(|scope| scope.spans) {
+            // A field that is missing is 0 in protobuf.
+            let time = |nanoseconds: u64, what: &str| {
+                i64::try_from(nanoseconds)
+                    .ok()
+                    .filter(|nanoseconds| *nanoseconds > 0)
+                    .ok_or_else(|| Error::malformed(path, None, FORMAT, format!("span `{}` has no {what}", span.name)))
+            };
+            let (start_unix_ns, end_unix_ns) =
+                (time(span.start_time_unix_nano, "start")?, time(span.end_time_unix_nano, "end")?);
             spans.push(TraceSpan {
                 trace_id: hexadecimal(&span.trace_id),
                 span_id: hexadecimal(&span.span_id),
                 parent_id: Some(hexadecimal(&span.parent_span_id)).filter(|id| !id.is_empty()),
                 name: span.name,
-                start_unix_ns: i64::try_from(span.start_time_unix_nano).unwrap_or(i64::MAX),
-                end_unix_ns: i64::try_from(span.end_time_unix_nano).unwrap_or(i64::MAX),
+                start_unix_ns,
+                end_unix_ns,
                 service: service.clone(),
                 instance: instance.clone(),
                 failed: span.status.is_some_and(|status| status.code == 2),

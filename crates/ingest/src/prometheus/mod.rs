@@ -8,4 +8,5 @@ mod text;
 pub use history::History;
 pub(crate) use history::{FORMAT, grows};
 pub use series::SeriesSet;
+use text::beyond;
 pub use text::{Page, Sample, Unreadable, parse, parse_within};

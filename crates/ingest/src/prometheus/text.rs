@@ -138,7 +138,7 @@ pub fn parse_within(bytes: &[u8], limits: &Limits) -> Page {
     }
     if bytes.len() > within.len() {
         let line = within.iter().filter(|b| **b == b'\n').count();
-        page.refuse(line, format!("the page goes on beyond the limit of {} bytes", limits.page_bytes), limits);
+        page.refuse(line, beyond(limits), limits);
     }
     if page.complete {
         // OpenMetrics writes seconds where text 0.0.4 writes milliseconds; only the end tells which it was.
@@ -147,6 +147,11 @@ pub fn parse_within(bytes: &[u8], limits: &Limits) -> Page {
         }
     }
     page
+}
+
+/// Why the rest of a page is unread.
+pub(super) fn beyond(limits: &Limits) -> String {
+    format!("the page goes on beyond the limit of {} bytes", limits.page_bytes)
 }
 
 fn comment_line(comment: &str, types: &mut Types, complete: &mut bool) -> Result<(), String> {

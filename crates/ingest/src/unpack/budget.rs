@@ -4,7 +4,7 @@
 //! [`Limits::expanded_free_bytes`] nothing is asked, beyond it the ratio counts, and there is a bound in any case. The
 //! bounds hold for all layers and entries of an input together.
 
-use crate::Limits;
+use crate::{Limits, guarded::caught};
 use std::{
     cell::Cell,
     io::{self, Read},
@@ -107,7 +107,7 @@ pub(crate) struct Expanded<R> {
 impl<R: Read> Read for Expanded<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.budget.check()?;
-        let read = self.source.read(into)?;
+        let read = caught(|| self.source.read(into)).map_err(io::Error::other)??;
         self.budget.expanded.set(self.budget.expanded.get().saturating_add(read as u64));
         Ok(read)
     }

@@ -1,6 +1,7 @@
 //! Zip archives.
 
 use super::{Unpack, entry_folder, entry_path};
+use crate::guarded::caught;
 use std::{
     io::{Read, Seek},
     path::Path,
@@ -10,9 +11,10 @@ use zip::ZipArchive;
 /// Gives each entry of the archive.
 pub(super) fn entries(unpack: &mut Unpack<'_>, path: &Path, archive: impl Read + Seek, layers: usize) {
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let mut archive = match ZipArchive::new(archive) {
-        Ok(archive) => archive,
-        Err(error) => return unpack.refuse(path, &folder, format!("a damaged zip archive: {error}")),
+    let mut archive = match caught(|| ZipArchive::new(archive)) {
+        Ok(Ok(archive)) => archive,
+        Err(reason) => return unpack.refuse(path, &folder, reason),
+        Ok(Err(error)) => return unpack.refuse(path, &folder, format!("a damaged zip archive: {error}")),
     };
     let most = unpack.intake.limits().entries;
     if archive.len() > most {

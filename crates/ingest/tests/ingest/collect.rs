@@ -2,7 +2,10 @@
 
 use crate::fixture::{self, folder, page};
 use firstcheck_ingest::{Collected, Input, Limits, collect};
-use firstcheck_model::report::{ReadRow, Unread};
+use firstcheck_model::{
+    report::{ReadRow, Unread},
+    run::{Arrivals, CacheState, Clock, ClockKind, Origin, RunId, RunInfo, WorkloadInfo},
+};
 use proptest::prelude::*;
 use std::{
     io::{self, Read, Write},
@@ -231,6 +234,29 @@ fn a_damaged_bundle_does_not_take_the_folder_with_it() {
     let gathered = firstcheck_ingest::gather(&[dir.path().to_path_buf()]);
     assert_eq!((gathered.runs.len(), gathered.unread.len()), (1, 1));
     assert!(firstcheck_ingest::read_runs(&dir.path().join("bad")).is_err(), "by itself it is an error");
+}
+
+#[test]
+fn a_bundle_that_is_given_twice_counts_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("run");
+    let workload = WorkloadInfo {
+        description: "one request".into(),
+        arrivals: Arrivals::Unknown,
+        trace_hash: None,
+        salt: None,
+        streaming: None,
+        warm_up: None,
+        cache: CacheState::Unknown,
+    };
+    let clock = Clock { started_unix_ns: None, kind: ClockKind::Virtual };
+    let info = RunInfo::new(RunId("run".into()), "test", Origin::Measured, clock, workload);
+    drop(firstcheck_bundle::Writer::create(&run, &info).unwrap());
+    let twice = [run.clone(), run, dir.path().into()].map(Input::Path);
+    let collected = collect(twice.into(), &Limits::default());
+    assert_eq!(collected.evidence.runs.len(), 1, "{:?}", collected.unread);
+    let repeated = "the same run as one that was read: counted once";
+    assert_eq!(reasons(&collected).iter().filter(|reason| **reason == repeated).count(), 2, "{:?}", collected.unread);
 }
 
 #[test]

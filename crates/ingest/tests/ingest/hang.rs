@@ -1,8 +1,11 @@
 //! Stack dumps, flight records and NCCL's log.
 
-use firstcheck_ingest::hang::{
-    is_flight_record, pickle, rank_of_name, read_flight_record, read_gdb, read_nccl_log, read_py_spy_json,
-    read_py_spy_text,
+use firstcheck_ingest::{
+    Input, Limits, collect,
+    hang::{
+        is_flight_record, pickle, rank_of_name, read_flight_record, read_gdb, read_nccl_log, read_py_spy_json,
+        read_py_spy_text,
+    },
 };
 use firstcheck_model::hang::{Activity, CollectiveState};
 use proptest::prelude::*;
@@ -215,6 +218,21 @@ plain text of the engine
 }
 
 #[test]
+fn warnings_of_nccl_are_told_of_its_log_and_of_an_engines() {
+    let warning = "node7:41:99 [3] NCCL WARN NET/IB : Got completion with error 12\n";
+    let nccl = format!("node7:41:99 [3] NCCL INFO Channel 00/24 : 0 1 2 3\n{warning}");
+    let engine = format!("INFO 01-02 03:04:05 [api_server.py:1] vLLM API server version 0.12.0\n{warning}");
+    for (text, format) in [(nccl, "nccl-log"), (engine, "engine-log")] {
+        let mut source = text.as_bytes();
+        let collected = collect(vec![Input::Stream("-", &mut source)], &Limits::default());
+        let row = &collected.read[0];
+        assert_eq!(row.format, format);
+        let said = "1 warnings of NCCL, the first in line 2: NET/IB : Got completion with error 12";
+        assert!(row.notes.iter().any(|note| note == said), "{:?}", row.notes);
+    }
+}
+
+#[test]
 fn ranks_of_names() {
     for (name, rank) in [
         ("pyspy_native_locals_rank0.txt", Some(0)),
@@ -247,4 +265,34 @@ proptest! {
         read_nccl_log(&text);
         rank_of_name(&text);
     }
+}
+
+#[test]
+fn a_pickle_of_empty_lists_or_of_one_long_text_many_times_is_bounded() {
+    let lists = [&b"\x80\x02"[..], &[b']'; 2_000_001], b"."].concat();
+    assert!(matches!(pickle::read(&lists), Err(pickle::PickleError::TooMany { .. })));
+    let tuples = [&b"\x80\x02("[..], &b"NN\x86".repeat(700_000), b"t."].concat();
+    assert!(matches!(pickle::read(&tuples), Err(pickle::PickleError::TooMany { .. })));
+
+    // Two megabytes of text, a hundred and one times.
+    let long = "x".repeat(2_000_000);
+    let mut bytes = b"\x80\x02}(X\x07\x00\x00\x00versionX".to_vec();
+    bytes.extend((long.len() as u32).to_le_bytes());
+    bytes.extend(long.bytes());
+    bytes.extend(b"q\x00X\x01\x00\x00\x00a(");
+    bytes.extend(b"h\x00".repeat(100));
+    bytes.extend(b"tu.");
+    let error = read_flight_record(Path::new("fr_0"), &bytes).unwrap_err();
+    assert!(error.to_string().contains("bytes of text"), "{error}");
+}
+
+#[test]
+fn sizes_of_any_magnitude_add_up_without_a_panic() {
+    let most = u64::MAX;
+    let text = format!(
+        r#"{{"version":"2.10","entries":[{{"process_group":["0","default"],"collective_seq_id":1,"state":"scheduled",
+        "profiling_name":"nccl:all_reduce","input_sizes":[[{most}],[{most},2]]}}]}}"#
+    );
+    let record = read_flight_record(Path::new("fr_0"), text.as_bytes()).unwrap();
+    assert_eq!(record.collectives[0].input_elements(), most);
 }

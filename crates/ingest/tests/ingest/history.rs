@@ -190,3 +190,33 @@ fn bad_lines_are_listed_with_their_line() {
     assert_eq!((collected.unread.len(), collected.unread[0].line), (1, Some(11)));
     assert_eq!(growth(only(&collected), Signal::Preemptions), 1.0);
 }
+
+#[test]
+fn counters_that_restart_on_every_page_stay_within_the_limit() {
+    let values: Vec<f64> = (0..2_000).map(|n| f64::from(2 - n % 2)).collect();
+    let limits = Limits { samples: 100, ..Limits::default() };
+    let collected = read_within(&pages(&values, |n| format!("{}\n", 1_700_000_000 + n)), &limits);
+    let run = only(&collected);
+    let held: usize = run.signals.iter().map(|series| series.at.len()).sum();
+    // Of each series the newest sample is held beyond the limit.
+    assert!(held <= limits.samples + run.signals.len(), "{held}");
+    assert!(run.info.warnings.iter().any(|said| said.contains("restarts are lost")), "{:?}", run.info.warnings);
+}
+
+#[test]
+fn a_page_without_a_time_stays_between_its_neighbours() {
+    let text = format!("1700000000\n{}{}1700000010\n{}", page(1.0, 1000), page(2.0, 1000), page(3.0, 1000));
+    let collected = read(&text);
+    let run = only(&collected);
+    assert_eq!((run.info.clock.kind, growth(run, Signal::Preemptions)), (ClockKind::Order, 2.0));
+    assert!(run.info.warnings[0].contains("1 of 3 pages have no time"), "{:?}", run.info.warnings);
+}
+
+#[test]
+fn what_a_lone_page_has_beyond_the_limit_is_said() {
+    let limits = Limits { page_bytes: 300, ..Limits::default() };
+    let collected = read_within(&page(1.0, 1000), &limits);
+    let said: Vec<&str> = collected.unread.iter().map(|unread| unread.reason.as_str()).collect();
+    assert_eq!(said, ["the page goes on beyond the limit of 300 bytes"]);
+    assert_eq!(collected.unread[0].line, Some(8));
+}

@@ -169,3 +169,26 @@ proptest! {
         gc_pause(&text);
     }
 }
+
+#[test]
+fn objects_of_any_number_do_not_panic() {
+    let line = "LONG GARBAGE COLLECTION DETECTED | Generation 2 | Duration: 0.5s | # Objects: gen0=18446744073709551615, \
+                gen1=1, gen2=1 |";
+    let pause = firstcheck_ingest::host::gc_pause(line).unwrap();
+    assert_eq!((pause.length.0, pause.objects), (0.5, None));
+}
+
+#[test]
+fn a_driver_that_states_any_number_or_nests_without_end_does_not_panic() {
+    let most = u64::MAX;
+    let text = format!(
+        "<nvidia_smi_log><gpu id=\"0\"><ecc_errors><volatile><a_uncorrectable>{most}</a_uncorrectable>\
+         <b_uncorrectable>7</b_uncorrectable></volatile></ecc_errors></gpu></nvidia_smi_log>"
+    );
+    let snapshot = read_nvidia_smi(Path::new("a.xml"), &text).unwrap();
+    assert_eq!(snapshot.gpus[0].uncorrected_errors, Some(most));
+    let nested = format!("<nvidia_smi_log>{}", "<a>".repeat(300_000));
+    assert!(read_nvidia_smi(Path::new("a.xml"), &nested).is_err());
+    let nested = format!("<nvidia_smi_log>{}{}</nvidia_smi_log>", "<a>".repeat(300_000), "</a>".repeat(300_000));
+    assert!(read_nvidia_smi(Path::new("a.xml"), &nested).is_ok());
+}

@@ -1,6 +1,9 @@
 //! Engine logs: wrappers, prefixes, settings, the start, statistics, failures.
 
-use firstcheck_ingest::log::{LogReader, settings::settings, wrapper::unwrap};
+use firstcheck_ingest::{
+    Input, Limits, collect,
+    log::{LogReader, prefix::split, settings::settings, wrapper::unwrap},
+};
 use firstcheck_model::{
     engine_log::{ChoiceOf, EngineLog, FailureKind, StartPhase, Term},
     moment::Moment,
@@ -263,6 +266,47 @@ fn a_message_in_pieces_loses_nothing() {
     let root = log.root_cause().unwrap();
     assert_eq!(root.kind, FailureKind::Configuration);
     assert!(root.text.contains("max_model_len (99999)"), "{root:?}");
+}
+
+#[test]
+fn a_day_that_no_month_has_dates_nothing() {
+    for day in ["0", "32", "4294967295"] {
+        let line = format!("INFO 12-{day} 03:04:05 [a.py:1] vLLM API server version 0.9.0");
+        assert_eq!(split(&line).seconds, None, "{line}");
+        let mut source = line.as_bytes();
+        let collected = collect(vec![Input::Stream("-", &mut source)], &Limits::default());
+        assert_eq!(collected.read.len() + collected.unread.len(), 1, "{line}");
+    }
+}
+
+#[test]
+fn a_message_whose_end_is_missing_is_read_as_it_stands() {
+    let log = read("2026-01-02T03:04:05Z stderr P torch.OutOfMemoryError: CUDA out of mem");
+    assert_eq!(
+        log.failures.iter().map(|one| (one.kind, one.line)).collect::<Vec<_>>(),
+        [(FailureKind::OutOfMemory, 1)]
+    );
+}
+
+#[test]
+fn lines_out_of_order_around_the_new_year_do_not_add_years() {
+    let mut reader = LogReader::new("server.log");
+    for (number, time) in (1..).zip(["12-31 23:59:58", "01-01 00:00:00", "12-31 23:59:59", "01-01 00:00:01"]) {
+        reader.line(number, &format!("INFO {time} [a.py:1] text"));
+    }
+    assert_eq!(reader.latest(), Some(Moment::at(3_000_000_000)));
+}
+
+#[test]
+fn failures_without_end_are_bounded_and_the_last_one_stays() {
+    let mut text = String::from("INFO 01-02 03:04:05 [a.py:1] Starting vLLM server on http://x\n");
+    for number in 0..1_500 {
+        text += &format!("Traceback (most recent call last):\nBadRequestError: request {number} is too long\n");
+    }
+    text += "torch.OutOfMemoryError: CUDA out of memory\n";
+    let log = read(&text);
+    assert_eq!((log.failures.len(), log.failures_dropped), (1_000, 501));
+    assert_eq!(log.root_cause().map(|failure| failure.kind), Some(FailureKind::OutOfMemory));
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! OpenTelemetry's traces.
 
-use firstcheck_ingest::otlp::{is_otlp_json, is_otlp_protobuf, join_spans, read_otlp_json, read_otlp_protobuf};
+use firstcheck_ingest::{
+    Input, Limits, collect,
+    otlp::{is_otlp_json, is_otlp_protobuf, join_spans, read_otlp_json, read_otlp_protobuf},
+};
 use firstcheck_model::{
     moment::Moment,
     request::{Request, Requests},
@@ -129,6 +132,33 @@ fn both_forms_of_real_spans_agree() {
         let stages = seconds("gen_ai.latency.time_in_model_prefill") + seconds("gen_ai.latency.time_in_model_decode");
         assert!((seconds("gen_ai.latency.time_in_model_inference") - stages).abs() < 1e-6, "{account:?}");
     }
+}
+
+#[test]
+fn a_span_in_protobuf_without_a_time_is_said() {
+    // resource_spans { scope_spans { spans { name: "s", start_time_unix_nano: 1 } } }
+    let start = [&[0x39][..], &1_u64.to_le_bytes()].concat();
+    let message = |times: &[u8]| {
+        let span = [&b"*\x01s"[..], times].concat();
+        let wrap = |tag: u8, inner: &[u8]| [&[tag, inner.len() as u8][..], inner].concat();
+        wrap(0x0a, &wrap(0x12, &wrap(0x12, &span)))
+    };
+    for (times, what) in [(&start[..], "end"), (&[], "start")] {
+        let error = read_otlp_protobuf(Path::new("x.bin"), &message(times)).unwrap_err();
+        assert!(error.to_string().contains(&format!("span `s` has no {what}")), "{error}");
+    }
+}
+
+#[test]
+fn a_line_that_is_no_document_is_listed_once_with_its_place() {
+    let document = document(START, START + 1).replace('\n', "");
+    let text = format!("{document}\n{{\"resourceSpans\": 3}}\n{document}\n");
+    let mut source = text.as_bytes();
+    let collected = collect(vec![Input::Stream("-", &mut source)], &Limits::default());
+    assert_eq!(collected.evidence.traces.len(), 2);
+    let listed = &collected.unread[..];
+    assert_eq!((listed.len(), listed[0].line), (1, Some(2)));
+    assert!(listed[0].reason.starts_with("malformed OTLP traces as JSON: "), "{listed:?}");
 }
 
 #[test]

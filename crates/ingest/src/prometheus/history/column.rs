@@ -8,13 +8,18 @@ pub(super) struct Column {
     pub(super) value: Vec<f64>,
     /// The newest sample, if it was not kept.
     pending: Option<(i64, f64)>,
-    /// Whether only growth counts.
-    counter: bool,
+    /// Whether the samples around a restart are kept: those of a counter, of which only growth counts.
+    restarts: bool,
 }
 
 impl Column {
-    pub(super) fn new(counter: bool) -> Self {
-        Self { counter, ..Self::default() }
+    pub(super) fn new(restarts: bool) -> Self {
+        Self { restarts, ..Self::default() }
+    }
+
+    /// From now on a restart is a sample like any other.
+    pub(super) fn drop_restarts(&mut self) {
+        self.restarts = false;
     }
 
     /// Adds a sample; with `keep` false it is held until it is known whether the next one is a restart. Returns how many
@@ -22,7 +27,7 @@ impl Column {
     pub(super) fn push(&mut self, at: i64, value: f64, keep: bool) -> usize {
         let before = self.at.len();
         let last = self.pending.map(|(_, value)| value).or_else(|| self.value.last().copied());
-        let restart = self.counter && last.is_some_and(|last| value < last);
+        let restart = self.restarts && last.is_some_and(|last| value < last);
         if restart && let Some((at, value)) = self.pending.take() {
             self.keep(at, value);
         }
@@ -43,7 +48,7 @@ impl Column {
     /// Drops every second sample but the first, the last, and those around a restart. Returns how many are left.
     pub(super) fn thin(&mut self) -> usize {
         let n = self.value.len();
-        let restarts = |at: usize| self.counter && at > 0 && at < n && self.value[at] < self.value[at - 1];
+        let restarts = |at: usize| self.restarts && at > 0 && at < n && self.value[at] < self.value[at - 1];
         let kept: Vec<usize> =
             (0..n).filter(|at| at % 2 == 0 || at + 1 == n || restarts(*at) || restarts(at + 1)).collect();
         self.at = kept.iter().map(|at| self.at[*at]).collect();

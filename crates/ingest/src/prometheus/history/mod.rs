@@ -6,7 +6,7 @@
 //!
 //! Memory is bounded by the number of series and samples ([`crate::Limits`]): when the samples become too many, every
 //! second page is dropped, and from then on only every second is kept, then every fourth. A counter that restarts is
-//! never dropped over: the sample before and after it stay.
+//! not dropped over: the sample before and after it stay, unless such samples alone would fill the room.
 
 mod column;
 mod known;
@@ -82,7 +82,7 @@ fn take(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
     }
     let (samples, replicas) = (reader.samples(), reader.replicas());
     reader.count_unknown(intake);
-    let single = reader.single();
+    let single = reader.single(intake);
     let history = reader.finish();
     if let Some(reason) = &history.flapping {
         intake.unread(None, reason.clone());

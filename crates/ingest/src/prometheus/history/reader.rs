@@ -44,15 +44,21 @@ pub(super) struct Reader {
     begun: bool,
     /// When the page at hand was scraped.
     at: Option<i64>,
+    /// Where the page at hand stands if it has no time: after the one before it.
+    place: i64,
     timed: u64,
     untimed: u64,
     own_times: bool,
     /// Every how many pages one is kept.
     stride: u64,
+    /// Whether the samples around restarts are kept whatever the stride.
+    restarts_kept: bool,
     kept: usize,
     samples: u64,
     /// The text of the first page.
     first: Vec<u8>,
+    /// Its first line beyond the limit.
+    first_cut: Option<u64>,
     starts: BTreeMap<Labels, Vec<f64>>,
     left_out: u64,
     no_number: u64,
@@ -69,13 +75,16 @@ impl Reader {
             page: 0,
             begun: false,
             at,
+            place: 0,
             timed: 0,
             untimed: 0,
             own_times: false,
             stride: 1,
+            restarts_kept: true,
             kept: 0,
             samples: 0,
             first: Vec::new(),
+            first_cut: None,
             starts: BTreeMap::new(),
             left_out: 0,
             no_number: 0,
@@ -83,9 +92,13 @@ impl Reader {
     }
 
     pub(super) fn line(&mut self, line: Line<'_>, intake: &mut Intake) {
-        if self.page == 0 && self.first.len() + line.bytes.len() < self.limits.page_bytes {
-            self.first.extend_from_slice(line.bytes);
-            self.first.push(b'\n');
+        if self.page == 0 && self.first_cut.is_none() {
+            if self.first.len() + line.bytes.len() < self.limits.page_bytes {
+                self.first.extend_from_slice(line.bytes);
+                self.first.push(b'\n');
+            } else {
+                self.first_cut = Some(line.number);
+            }
         }
         if let Some((entry, rest)) = self.known.guess(line.bytes) {
             return self.entry(entry, rest, line, intake);
@@ -177,8 +190,8 @@ impl Reader {
                 // The vocabulary knows the kind where the page states none.
                 vocabulary::apply(&mut all);
                 let [series] = all;
-                let counter = series.kind == SeriesKind::Counter;
-                self.held.push(Held { series, column: Column::new(counter), page: u64::MAX, line: line.number });
+                let restarts = series.kind == SeriesKind::Counter && self.restarts_kept;
+                self.held.push(Held { series, column: Column::new(restarts), page: u64::MAX, line: line.number });
                 let number = self.held.len() as u32 - 1;
                 self.index.insert(key, number);
                 number
@@ -239,10 +252,21 @@ impl Reader {
             self.starts.entry(held.series.labels.clone()).or_default().push(value);
         }
         self.samples += 1;
-        self.kept += held.column.push(at.unwrap_or(page as i64), value, keep);
+        self.kept += held.column.push(at.unwrap_or(self.place), value, keep);
         if self.kept > self.limits.samples {
+            self.thin();
+        }
+    }
+
+    /// Makes room for more samples.
+    fn thin(&mut self) {
+        self.kept = self.held.iter_mut().map(|held| held.column.thin()).sum();
+        self.stride = self.stride.saturating_mul(2);
+        if self.restarts_kept && self.kept > self.limits.samples / 4 * 3 {
+            // Where restarts alone fill the room it would be full again at once, and for ever.
+            self.restarts_kept = false;
+            self.held.iter_mut().for_each(|held| held.column.drop_restarts());
             self.kept = self.held.iter_mut().map(|held| held.column.thin()).sum();
-            self.stride *= 2;
         }
     }
 
@@ -254,6 +278,7 @@ impl Reader {
                 None => self.untimed += 1,
             }
             self.page += 1;
+            self.place = self.at.map_or(self.place, |at| at.max(self.place)).saturating_add(1);
             self.begun = false;
             self.at = at;
         } else if at.is_some() {
@@ -280,10 +305,16 @@ impl Reader {
     }
 
     /// The page, where there is one without a time.
-    pub(super) fn single(&self) -> Option<Box<Page>> {
+    pub(super) fn single(&self, intake: &mut Intake) -> Option<Box<Page>> {
         let one = self.page == 0 || (self.page == 1 && !self.begun);
         let no_time = self.at.is_none() && self.timed == 0 && !self.own_times;
-        (one && no_time).then(|| Box::new(prometheus::parse_within(&self.first, &self.limits)))
+        if !one || !no_time {
+            return None;
+        }
+        if self.first_cut.is_some() {
+            intake.unread(self.first_cut, prometheus::beyond(&self.limits));
+        }
+        Some(Box::new(prometheus::parse_within(&self.first, &self.limits)))
     }
 
     pub(super) fn finish(mut self) -> History {
@@ -328,7 +359,12 @@ impl Reader {
         }
         if self.stride > 1 {
             let (stride, pages) = (self.stride, self.page);
-            warnings.push(format!("every {stride}th of {pages} pages is held, restarts of counters aside"));
+            let restarts = if self.restarts_kept {
+                ", restarts of counters aside"
+            } else {
+                "; counters restart so often that some restarts are lost, and growth with them"
+            };
+            warnings.push(format!("every {stride}th of {pages} pages is held{restarts}"));
         }
         if self.left_out > 0 {
             warnings.push(format!(
