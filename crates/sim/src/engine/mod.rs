@@ -120,6 +120,8 @@ pub struct Engine {
     /// When the last step ended; `None` before the first.
     ended_ns: Option<i64>,
     death: Option<Death>,
+    /// Whether a dead core starts anew as soon as all that it held have been told.
+    restarts: bool,
     in_flight: Option<(i64, Decisions)>,
     stats: Stats,
     outputs: Vec<Output>,
@@ -156,6 +158,7 @@ impl Engine {
             asked_ns: 0,
             ended_ns: None,
             death: config.defects.dead.then_some(Death::Killed),
+            restarts: false,
             in_flight: None,
             stats: counters::fresh(&config),
             outputs: Vec::new(),
@@ -186,8 +189,10 @@ impl Engine {
             self.core.clear_cache();
         }
         match (before.defects.dead, config.defects.dead) {
-            (false, true) => self.death = Some(Death::Killed),
-            (true, false) => self.restart(),
+            (false, true) => (self.death, self.restarts) = (Some(Death::Killed), false),
+            (true, false) if self.is_idle() => self.restart(),
+            // First those whom it held are told.
+            (true, false) => self.restarts = true,
             _ => {}
         }
         Ok(())
@@ -348,6 +353,9 @@ impl Engine {
             }
             if self.death.is_some() {
                 self.fail_all();
+                if std::mem::take(&mut self.restarts) {
+                    self.restart();
+                }
             } else {
                 self.hand_out(now_ns);
             }

@@ -105,6 +105,23 @@ fn a_dead_core_fails_everybody_and_starts_anew_with_nothing() {
 }
 
 #[test]
+fn a_core_that_is_back_before_its_step_ends_still_fails_whom_it_held() {
+    let mut play = Play::new(small());
+    play.submit(1, prompt(1, 20), 50);
+    play.step();
+    let end = play.engine.begin_step(play.now).unwrap();
+    play.engine.reconfigure(play.now, &buggy(|defects| defects.dead = true)).unwrap();
+    play.engine.reconfigure(play.now, &small()).unwrap();
+    play.now = end;
+    let failed = play.engine.finish_step(end).finished.to_vec();
+    assert_eq!(failed.iter().map(|ended| (ended.tag, ended.reason)).collect::<Vec<_>>(), [(1, FinishReason::Error)]);
+    assert_eq!((play.engine.death(), play.engine.stats().steps), (None, 0), "it has started anew");
+    play.submit(2, prompt(1, 20), 1);
+    play.run();
+    assert_eq!(play.ended(2).life.cached_tokens, 0);
+}
+
+#[test]
 fn an_idle_engine_that_dies_tells_nobody_but_refuses() {
     let mut play = Play::new(small());
     play.engine.reconfigure(0, &buggy(|defects| defects.dead = true)).unwrap();
