@@ -117,6 +117,7 @@ impl StepModel {
         let uniform = load.prompt_rows == 0;
         let widest = ranks.iter().map(|rank| rank.tokens).max().unwrap_or(shape.tokens);
         let (graph, padded) = self.graphs.of(widest, uniform);
+        record.ranks.clear();
         let mut kernels = match &self.parallel {
             None => self.time.seconds(&StepShape { tokens: padded, ..*shape }),
             Some(parallel) => parallel.seconds(&self.time, shape, ranks, padded, record),

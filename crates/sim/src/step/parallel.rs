@@ -42,7 +42,7 @@ impl ParallelModel {
         Some(Self { parallel: parallel.clone(), ranks, messages, message_bytes })
     }
 
-    /// Time of a step's kernels on the slowest rank, seconds.
+    /// Time of a step's kernels on the slowest rank, seconds; adds the ranks to `record`, which has none yet.
     pub(super) fn seconds(
         &self,
         time: &StepTime,
@@ -51,7 +51,6 @@ impl ParallelModel {
         padded: u32,
         record: &mut StepRecord,
     ) -> f64 {
-        record.ranks.clear();
         if ranks.len() > 1 {
             self.own_requests(time, ranks, padded, record);
         } else {

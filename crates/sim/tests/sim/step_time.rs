@@ -110,6 +110,20 @@ fn one_late_or_slow_rank_makes_all_others_wait() {
 }
 
 #[test]
+fn ranks_are_told_apart_only_as_long_as_they_differ() {
+    let mut play = Play::new(gpu(Preset::H100Llama70bTp8));
+    play.submit(1, prompt(1, 8), 10);
+    let mut ranks = |parallel| {
+        let config = EngineConfig { parallel, ..gpu(Preset::H100Llama70bTp8) };
+        play.engine.reconfigure(play.now, &config).unwrap();
+        assert!(play.step());
+        play.engine.last_step().ranks.len()
+    };
+    let slow = Parallel { slow_rank: Some(SlowRank { rank: 3, factor: 1.5 }), ..Parallel::default() };
+    assert_eq!([ranks(Parallel::default()), ranks(slow), ranks(Parallel::default())], [0, 8, 0]);
+}
+
+#[test]
 fn hot_experts_and_a_slow_network_are_told_apart_by_the_ranks() {
     let experts = |imbalance, latency_seconds| {
         let experts = Experts { imbalance, latency_seconds, ..Experts::default() };
