@@ -1,20 +1,30 @@
 //! The encoder of images: what a step may encode, what is kept, and how much memory that takes.
 
 use crate::{config::Encoder, request::RequestState};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 /// Embeddings that are kept, and the work of the step in hand.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Images {
-    /// Tokens of each image kept.
-    kept: HashMap<u64, u32>,
-    order: VecDeque<u64>,
+    kept: HashMap<u64, Kept>,
+    /// Images kept by their latest use, the one used longest ago first.
+    order: BTreeMap<u64, u64>,
+    /// Uses so far: by their number the latest ones of two images are compared.
+    uses: u64,
     kept_tokens: u64,
     retained_bytes: f64,
     step: StepImages,
     /// Lookups of images, and how many were found, since the last step.
     pub(crate) queries: u64,
     pub(crate) hits: u64,
+}
+
+/// An image of which the embeddings are kept.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    tokens: u32,
+    /// Number of its latest use.
+    used: u64,
 }
 
 /// What a step encodes.
@@ -59,14 +69,14 @@ impl Images {
             // An image that the prefix cache covers needs no encoder.
             if start + images.tokens > computed {
                 let id = images.first.wrapping_add(u64::from(request.images_encoded));
-                self.queries += 1;
-                if self.kept.contains_key(&id) {
-                    self.hits += 1;
-                } else if self.step.images == 0 || self.step.tokens + images.tokens <= encoder.budget_tokens {
-                    self.encode(encoder, id, images.tokens);
-                } else {
-                    self.queries -= 1;
+                let known = self.recall(id);
+                if !known && self.step.images > 0 && self.step.tokens + images.tokens > encoder.budget_tokens {
                     return start.saturating_sub(computed);
+                }
+                self.queries += 1;
+                self.hits += u64::from(known);
+                if !known {
+                    self.encode(encoder, id, images.tokens);
                 }
             }
             request.images_encoded += 1;
@@ -74,17 +84,27 @@ impl Images {
         tokens
     }
 
+    /// Whether an image is kept; it then counts as used now.
+    fn recall(&mut self, id: u64) -> bool {
+        let Some(kept) = self.kept.get_mut(&id) else { return false };
+        self.uses += 1;
+        self.order.remove(&std::mem::replace(&mut kept.used, self.uses));
+        self.order.insert(self.uses, id);
+        true
+    }
+
     fn encode(&mut self, encoder: &Encoder, id: u64, tokens: u32) {
         self.step.images += 1;
         self.step.tokens += tokens;
-        self.kept.insert(id, tokens);
-        self.order.push_back(id);
+        self.uses += 1;
+        self.kept.insert(id, Kept { tokens, used: self.uses });
+        self.order.insert(self.uses, id);
         self.kept_tokens += u64::from(tokens);
         while self.kept_tokens > u64::from(encoder.cache_tokens) {
-            let Some(oldest) = self.order.pop_front() else { return };
+            let Some((_, oldest)) = self.order.pop_first() else { return };
             let Some(gone) = self.kept.remove(&oldest) else { continue };
-            self.kept_tokens -= u64::from(gone);
-            self.retained_bytes += f64::from(gone) * encoder.cache_bytes_per_token * encoder.retained_share;
+            self.kept_tokens -= u64::from(gone.tokens);
+            self.retained_bytes += f64::from(gone.tokens) * encoder.cache_bytes_per_token * encoder.retained_share;
         }
     }
 

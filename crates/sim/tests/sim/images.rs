@@ -43,6 +43,17 @@ fn images_are_encoded_in_the_step_that_computes_them_and_the_same_one_only_once(
 }
 
 #[test]
+fn the_image_that_was_used_longest_ago_leaves_the_cache_first() {
+    let mut play = Play::new(seeing(|encoder| encoder.cache_tokens = 32));
+    for (tag, image) in [1, 2, 1, 3, 1].into_iter().enumerate() {
+        submit(&mut play, tag as u64, Images { count: 1, tokens: 16, first: image });
+        play.run();
+    }
+    let lookups = play.engine.stats().multimodal;
+    assert_eq!((lookups.queries, lookups.hits), (5, 2), "3 takes the place of 2, not of 1");
+}
+
+#[test]
 fn the_budget_ends_a_chunk_before_the_first_image_that_has_no_room() {
     let mut play = Play::new(seeing(|encoder| encoder.budget_tokens = 16));
     submit(&mut play, 1, Images { count: 3, tokens: 16, first: 10 });
