@@ -1,6 +1,9 @@
 //! CUDA graphs: which steps are replayed from a capture, and what the others pay.
 
-use super::error::{ConfigError, seconds};
+use super::{
+    MOST_STEP_TOKENS,
+    error::{ConfigError, seconds},
+};
 use serde::{Deserialize, Serialize};
 
 /// Which steps the engine captured.
@@ -69,9 +72,10 @@ impl Graphs {
         seconds("graphs.piecewise_layer_seconds", self.piecewise_layer_seconds)?;
         seconds("graphs.eager_layer_seconds", self.eager_layer_seconds)?;
         let Some(sizes) = &self.capture_sizes else { return Ok(()) };
-        if sizes.first() == Some(&0) || sizes.windows(2).any(|pair| pair[0] >= pair[1]) {
+        let in_range = sizes.iter().all(|size| (1..=MOST_STEP_TOKENS).contains(size));
+        if !in_range || sizes.windows(2).any(|pair| pair[0] >= pair[1]) {
             let value = format!("{sizes:?}");
-            let expected = "positive and ascending";
+            let expected = "ascending, each 1 to 16777216";
             return Err(ConfigError::OutOfRange { name: "graphs.capture_sizes", value, expected });
         }
         Ok(())

@@ -40,6 +40,9 @@ use error::within;
 use sampler::Sampler;
 use serde::{Deserialize, Serialize};
 
+/// Most tokens that a step may be allowed to compute; beyond all engines, and still few enough to be counted and listed.
+const MOST_STEP_TOKENS: u32 = 1 << 24;
+
 /// Which engine a deployment runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -224,7 +227,7 @@ impl EngineConfig {
             ("num_gpu_blocks", self.num_gpu_blocks, 2, 1 << 28, "2 to 268435456"),
             ("block_size", self.block_size, 1, 1 << 16, "1 to 65536"),
             ("max_num_seqs", self.max_num_seqs, 1, 1 << 20, "1 to 1048576"),
-            ("max_num_batched_tokens", self.max_num_batched_tokens, 1, 1 << 24, "1 to 16777216"),
+            ("max_num_batched_tokens", self.max_num_batched_tokens, 1, MOST_STEP_TOKENS, "1 to 16777216"),
             ("max_model_len", self.max_model_len, 2, 1 << 24, "2 to 16777216"),
             ("prefill_schedule_interval", self.prefill_schedule_interval, 1, 1 << 20, "1 to 1048576"),
         ];

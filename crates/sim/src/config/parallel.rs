@@ -118,7 +118,8 @@ impl Parallel {
         let Some(experts) = self.experts else { return Ok(()) };
         within("parallel.experts.ranks", experts.ranks, 1, 4096, "1 to 4096")?;
         share("parallel.experts.share", experts.share)?;
-        within("parallel.experts.imbalance", experts.imbalance, 1.0, 4096.0, "1 to the number of ranks")?;
+        let most = f64::from(experts.ranks);
+        within("parallel.experts.imbalance", experts.imbalance, 1.0, most, "1 to the number of ranks")?;
         seconds("parallel.experts.latency_seconds", experts.latency_seconds)?;
         rate("parallel.experts.bytes_per_second", experts.bytes_per_second)?;
         within("parallel.experts.top_k", experts.top_k, 1, 1024, "1 to 1024")

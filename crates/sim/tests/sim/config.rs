@@ -1,7 +1,7 @@
 //! What an engine refuses.
 
 use crate::play::small;
-use firstcheck_sim::{ConfigError, Engine, EngineConfig, NewRequest, Refusal};
+use firstcheck_sim::{ConfigError, Engine, EngineConfig, Experts, Graphs, NewRequest, Parallel, Refusal};
 
 #[test]
 fn the_defaults_start() {
@@ -32,6 +32,22 @@ fn values_out_of_range_are_named() {
         let error = config.validate().unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn what_a_step_cannot_have_is_refused() {
+    let graphs = |size| Graphs { capture_sizes: Some(vec![1, size]), ..Graphs::default() };
+    let experts = |imbalance| {
+        let experts = Some(Experts { ranks: 4, imbalance, ..Experts::default() });
+        Parallel { experts, ..Parallel::default() }
+    };
+    let with_graphs = |size| EngineConfig { graphs: graphs(size), ..small() }.validate();
+    let with_experts = |imbalance| EngineConfig { parallel: experts(imbalance), ..small() }.validate();
+    assert_eq!((with_graphs(8192), with_experts(4.0)), (Ok(()), Ok(())));
+    let error = with_graphs(u32::MAX).unwrap_err().to_string();
+    assert!(error.contains("graphs.capture_sizes"), "{error}");
+    let error = with_experts(4.5).unwrap_err().to_string();
+    assert!(error.contains("parallel.experts.imbalance"), "{error}");
 }
 
 #[test]
