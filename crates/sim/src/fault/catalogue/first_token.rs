@@ -1,5 +1,6 @@
 //! The first token is late (S01–S06).
 
+use super::LONG;
 use crate::{
     config::Offload,
     fault::{
@@ -13,15 +14,6 @@ use firstcheck_workload::text::word_ids;
 
 /// Seed of a text that is the same in all requests.
 const FIXED: u64 = 0x5eed_7e47;
-
-/// The prompts of others that are long.
-const LONG: Param = param(
-    "prompt_tokens",
-    "tokens",
-    [2000.0, 4000.0, 7000.0],
-    [1.0, 1e6],
-    "length of the long prompts that others send",
-);
 
 /// How often others send.
 const PERIOD: Param = param("period_s", "s", [2.0, 1.0, 0.4], [0.001, 1e4], "interval at which others send");

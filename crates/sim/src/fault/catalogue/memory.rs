@@ -2,7 +2,7 @@
 
 use crate::{
     config::{EngineConfig, Hang, HangCause, LeakKind, Leaker, Memory},
-    fault::{FaultSpec, Param, Rig, Values, param, scene},
+    fault::{FaultSpec, LASTS, Param, Rig, Values, param, scene},
 };
 
 /// Ranks of the engine that hangs.
@@ -328,7 +328,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "ranks",
         doc: "the first request waits for kernels to be built: it looks like a hang and ends",
         scene: scene::PLAIN,
-        params: &[RANKS, param("lasts_s", "s", [3.0, 6.0, 12.0], [0.1, 1e5], "time that the build takes")],
+        params: &[RANKS, param(LASTS, "s", [3.0, 6.0, 12.0], [0.1, 1e5], "time that the build takes")],
         apply: |values, rig| hang(rig, values, HangCause::Compile),
     },
 ];

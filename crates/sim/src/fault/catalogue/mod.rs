@@ -7,7 +7,16 @@ mod outputs;
 mod speed;
 mod stream;
 
-use super::FaultSpec;
+use super::{FaultSpec, Param, param};
+
+/// The prompts of others that are long.
+const LONG: Param = param(
+    "prompt_tokens",
+    "tokens",
+    [2000.0, 4000.0, 7000.0],
+    [1.0, 1e6],
+    "length of the long prompts that others send",
+);
 
 /// The families in the order of their symptoms.
 const FAMILIES: [&[FaultSpec]; 10] = [

@@ -4,7 +4,7 @@ use super::memory::shrink_pool;
 use crate::{
     config::{Pause, PauseClock},
     fault::{
-        FaultSpec, param, scene,
+        FaultSpec, LASTS, param, scene,
         traffic::{Lengths, every},
     },
     kv_cache::hash::mix,
@@ -74,7 +74,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         params: &[
             param("s", "s", [0.3, 1.0, 3.0], [0.0, 1e4], "time of a build"),
             param("requests", "", [4.0, 4.0, 4.0], [1.0, 1e6], "requests between two builds"),
-            param("lasts_s", "s", [3.0, 4.0, 6.0], [0.0, 1e5], "time from the start in which kernels are built"),
+            param(LASTS, "s", [3.0, 4.0, 6.0], [0.0, 1e5], "time from the start in which kernels are built"),
         ],
         apply: |values, rig| {
             let clock = PauseClock::Requests(values.count("requests").max(1));
@@ -109,7 +109,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         scene: scene::PLAIN,
         params: &[
             param("factor", "", [1.5, 2.5, 5.0], [1.0, 100.0], "what the GPU's time is multiplied by at first"),
-            param("lasts_s", "s", [2.0, 4.0, 8.0], [0.0, 1e5], "how long"),
+            param(LASTS, "s", [2.0, 4.0, 8.0], [0.0, 1e5], "how long"),
         ],
         apply: |values, rig| {
             let factor = values.get("factor");

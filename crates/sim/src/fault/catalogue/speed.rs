@@ -2,8 +2,17 @@
 
 use crate::{
     config::{AllReduce, EngineConfig, Experts, GraphMode, LateRank, SlowRank},
-    fault::{FaultSpec, Rig, Values, param, scene},
+    fault::{FaultSpec, Param, Rig, Values, param, scene},
 };
+
+/// The replica that departs from the others.
+const REPLICA: Param = param(
+    "replica",
+    "",
+    [0.0, 0.0, 0.0],
+    [0.0, 1023.0],
+    "which replica, by its number; beyond the last one: the last one",
+);
 
 pub(super) const FAULTS: &[FaultSpec] = &[
     FaultSpec {
@@ -175,16 +184,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "host of one replica",
         doc: "the host of one replica takes longer for each step than that of its peers",
         scene: scene::PLAIN,
-        params: &[
-            param(
-                "replica",
-                "",
-                [0.0, 0.0, 0.0],
-                [0.0, 1023.0],
-                "which replica, by its number; beyond the last one: the last one",
-            ),
-            param("host_ms", "ms", [2.0, 5.0, 15.0], [0.0, 10_000.0], "further host time of each step"),
-        ],
+        params: &[REPLICA, param("host_ms", "ms", [2.0, 5.0, 15.0], [0.0, 10_000.0], "further host time of each step")],
         apply: |values, rig| one(rig, values, |engine, values| engine.host_seconds += values.get("host_ms") * 1e-3),
     },
     FaultSpec {
@@ -194,16 +194,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "GPU of one replica",
         doc: "the GPUs of one replica run slower than those of its peers: power, heat, a bad card",
         scene: scene::PLAIN,
-        params: &[
-            param(
-                "replica",
-                "",
-                [0.0, 0.0, 0.0],
-                [0.0, 1023.0],
-                "which replica, by its number; beyond the last one: the last one",
-            ),
-            param("factor", "", [1.15, 1.4, 2.0], [1.0, 100.0], "what the GPU's time is multiplied by"),
-        ],
+        params: &[REPLICA, param("factor", "", [1.15, 1.4, 2.0], [1.0, 100.0], "what the GPU's time is multiplied by")],
         apply: |values, rig| one(rig, values, |engine, values| engine.gpu_slowness *= values.get("factor")),
     },
     FaultSpec {
@@ -214,13 +205,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         doc: "one of a replica's GPUs is slow, and the others wait for it in every step",
         scene: scene::TENSOR_PARALLEL,
         params: &[
-            param(
-                "replica",
-                "",
-                [0.0, 0.0, 0.0],
-                [0.0, 1023.0],
-                "which replica, by its number; beyond the last one: the last one",
-            ),
+            REPLICA,
             param("factor", "", [1.15, 1.4, 2.0], [1.0, 100.0], "what the time of that GPU is multiplied by"),
         ],
         apply: |values, rig| {

@@ -1,5 +1,6 @@
 //! The stream stutters (S07–S13).
 
+use super::LONG;
 use crate::{
     config::{ClassAcceptance, EngineConfig, Pause, PauseClock, Speculation},
     fault::{
@@ -8,13 +9,6 @@ use crate::{
     },
 };
 
-const LONG: Param = param(
-    "prompt_tokens",
-    "tokens",
-    [2000.0, 4000.0, 7000.0],
-    [1.0, 1e6],
-    "length of the long prompts that others send",
-);
 const PERIOD: Param = param("period_s", "s", [3.0, 1.5, 0.6], [0.001, 1e4], "interval at which others send");
 const PAUSE: Param = param("ms", "ms", [60.0, 200.0, 800.0], [0.1, 1e6], "length of a pause");
 

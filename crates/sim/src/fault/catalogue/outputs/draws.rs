@@ -2,7 +2,7 @@
 
 use crate::{
     config::sampler::SeedUse,
-    fault::{FaultSpec, Rig},
+    fault::{FaultSpec, Rig, scene},
 };
 
 fn draws(rig: &mut Rig<'_>, seed_use: SeedUse) {
@@ -15,8 +15,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S37",
         cause: "row-keyed",
         acts_in: "sampler",
-        scene: crate::fault::scene::PLAIN,
         doc: "draws come from the first row's seed and the row",
+        scene: scene::PLAIN,
         params: &[],
         apply: |_, rig| draws(rig, SeedUse::ByRow),
     },
@@ -25,8 +25,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S37",
         cause: "unseeded-neighbour",
         acts_in: "sampler",
-        scene: crate::fault::scene::PLAIN,
         doc: "one request without a seed in the batch makes all draw from the shared generator",
+        scene: scene::PLAIN,
         params: &[],
         apply: |_, rig| draws(rig, SeedUse::SharedIfAnyUnseeded),
     },
@@ -35,8 +35,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S37",
         cause: "global-counter",
         acts_in: "sampler",
-        scene: crate::fault::scene::PLAIN,
         doc: "draws are counted by the engine's steps, which other requests advance",
+        scene: scene::PLAIN,
         params: &[],
         apply: |_, rig| draws(rig, SeedUse::EngineCounter),
     },
@@ -45,8 +45,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S37",
         cause: "reseeded-on-change",
         acts_in: "sampler",
-        scene: crate::fault::scene::PLAIN,
         doc: "the generator is seeded again only by a seed that differs from the one before",
+        scene: scene::PLAIN,
         params: &[],
         apply: |_, rig| draws(rig, SeedUse::OnChange),
     },
@@ -55,8 +55,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S37",
         cause: "resume-restarts-stream",
         acts_in: "sampler",
-        scene: crate::fault::scene::PLAIN,
         doc: "a request's draws begin again from the first after a preemption",
+        scene: scene::PLAIN,
         params: &[],
         apply: |_, rig| draws(rig, SeedUse::RestartOnResume),
     },
@@ -65,8 +65,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S37",
         cause: "several-draws-a-token",
         acts_in: "sampler",
-        scene: crate::fault::scene::PLAIN,
         doc: "rejected drafts advance a request's draws; speculation is turned on where it is off",
+        scene: scene::PLAIN,
         params: &[],
         apply: |_, rig| {
             rig.deployment.each_engine(|engine| {

@@ -2,7 +2,7 @@
 
 use super::{share, spread};
 use crate::{
-    fault::{FaultSpec, Param},
+    fault::{FaultSpec, param, scene},
     language::special::{END_OF_TEXT, END_OF_TURN},
 };
 
@@ -12,8 +12,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "prompt-ids",
         acts_in: "tokeniser",
-        scene: crate::fault::scene::PLAIN,
         doc: "the template writes the token that begins a text, and the tokeniser puts another in front",
+        scene: scene::PLAIN,
         params: &[],
         apply: |_, rig| rig.deployment.each_engine(|engine| engine.sampler.prompt.bos_tokens = 2),
     },
@@ -22,15 +22,9 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "prompt-ids",
         acts_in: "chat template",
-        scene: crate::fault::scene::PLAIN,
         doc: "the new engine's chat template writes a system block of its own and another hand-over to the model",
-        params: &[Param {
-            name: "tokens",
-            unit: "tokens",
-            by_severity: [4.0, 24.0, 120.0],
-            range: [1.0, 1e5],
-            doc: "length of the system block",
-        }],
+        scene: scene::PLAIN,
+        params: &[param("tokens", "tokens", [4.0, 24.0, 120.0], [1.0, 1e5], "length of the system block")],
         apply: |values, rig| {
             let tokens = values.count("tokens");
             rig.deployment.each_engine(|engine| {
@@ -44,15 +38,9 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "prompt-ids",
         acts_in: "tokeniser",
-        scene: crate::fault::scene::PLAIN,
         doc: "long prompts lose their beginning, the system prompt with it",
-        params: &[Param {
-            name: "tokens",
-            unit: "tokens",
-            by_severity: [512.0, 256.0, 64.0],
-            range: [1.0, 1e6],
-            doc: "longest prompt that stays whole",
-        }],
+        scene: scene::PLAIN,
+        params: &[param("tokens", "tokens", [512.0, 256.0, 64.0], [1.0, 1e6], "longest prompt that stays whole")],
         apply: |values, rig| {
             let tokens = values.count("tokens");
             rig.deployment.each_engine(|engine| {
@@ -65,23 +53,11 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "sampling-settings",
         acts_in: "sampling defaults",
-        scene: crate::fault::scene::PLAIN,
         doc: "the model's generation_config.json fills in what requests do not say",
+        scene: scene::PLAIN,
         params: &[
-            Param {
-                name: "repetition_penalty",
-                unit: "",
-                by_severity: [1.05, 1.1, 1.3],
-                range: [0.01, 100.0],
-                doc: "repetition penalty that it brings",
-            },
-            Param {
-                name: "top_p",
-                unit: "",
-                by_severity: [0.95, 0.9, 0.8],
-                range: [0.01, 1.0],
-                doc: "probability that it keeps",
-            },
+            param("repetition_penalty", "", [1.05, 1.1, 1.3], [0.01, 100.0], "repetition penalty that it brings"),
+            param("top_p", "", [0.95, 0.9, 0.8], [0.01, 1.0], "probability that it keeps"),
         ],
         apply: |values, rig| {
             let (penalty, top_p) = (values.get("repetition_penalty"), values.get("top_p"));
@@ -96,8 +72,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "stop-handling",
         acts_in: "stop tokens",
-        scene: crate::fault::scene::PLAIN,
         doc: "the new engine does not stop at the token that ends a turn: answers ramble until their limit",
+        scene: scene::PLAIN,
         params: &[],
         apply: |_, rig| rig.deployment.each_engine(|engine| engine.sampler.stop_token_ids = vec![END_OF_TEXT]),
     },
@@ -106,15 +82,9 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "stop-handling",
         acts_in: "stop tokens",
-        scene: crate::fault::scene::PLAIN,
         doc: "an ordinary word is in the new engine's list of stop tokens: answers end early",
-        params: &[Param {
-            name: "words",
-            unit: "",
-            by_severity: [2.0, 8.0, 32.0],
-            range: [1.0, 1024.0],
-            doc: "how many words of the vocabulary are",
-        }],
+        scene: scene::PLAIN,
+        params: &[param("words", "", [2.0, 8.0, 32.0], [1.0, 1024.0], "how many words of the vocabulary are")],
         apply: |values, rig| {
             let words = values.count("words");
             rig.deployment.each_engine(|engine| {
@@ -127,15 +97,9 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "stop-handling",
         acts_in: "sampling defaults",
-        scene: crate::fault::scene::PLAIN,
         doc: "the new engine limits every answer",
-        params: &[Param {
-            name: "tokens",
-            unit: "tokens",
-            by_severity: [128.0, 64.0, 16.0],
-            range: [1.0, 1e6],
-            doc: "the limit",
-        }],
+        scene: scene::PLAIN,
+        params: &[param("tokens", "tokens", [128.0, 64.0, 16.0], [1.0, 1e6], "the limit")],
         apply: |values, rig| {
             let tokens = values.count("tokens").max(1);
             rig.deployment.each_engine(|engine| engine.sampler.defaults.max_tokens = Some(tokens));
@@ -146,8 +110,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "weights-or-precision",
         acts_in: "model configuration",
-        scene: crate::fault::scene::PLAIN,
         doc: "the new engine reads another position encoding: log probabilities drift with position",
+        scene: scene::PLAIN,
         params: &[spread([0.1, 0.3, 1.0], "spread of logits a thousand tokens of position")],
         apply: |values, rig| {
             let sd = values.get("sd");
@@ -159,8 +123,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S30",
         cause: "sampler-bug",
         acts_in: "sampler",
-        scene: crate::fault::scene::PLAIN,
         doc: "an approximate top-k loses the likeliest token in a share of draws",
+        scene: scene::PLAIN,
         params: &[share([0.02, 0.1, 0.3], "share of draws")],
         apply: |values, rig| {
             let share = values.get("share");

@@ -12,14 +12,14 @@ pub(super) use numerics::FAULTS as NUMERICS;
 pub(super) use rollouts::FAULTS as ROLLOUTS;
 pub(super) use verification::FAULTS as VERIFICATION;
 
-use crate::fault::Param;
+use crate::fault::{Param, param};
 
 /// A spread of logits.
 const fn spread(by_severity: [f64; 3], doc: &'static str) -> Param {
-    Param { name: "sd", unit: "nats", by_severity, range: [0.0, 100.0], doc }
+    param("sd", "nats", by_severity, [0.0, 100.0], doc)
 }
 
 /// A share.
 const fn share(by_severity: [f64; 3], doc: &'static str) -> Param {
-    Param { name: "share", unit: "", by_severity, range: [0.0, 1.0], doc }
+    param("share", "", by_severity, [0.0, 1.0], doc)
 }

@@ -1,7 +1,7 @@
 //! Temperature 0 gives two answers (S31); logits at FP8 follow the batch (S32).
 
 use super::spread;
-use crate::fault::{FaultSpec, Param};
+use crate::fault::{FaultSpec, param, scene};
 
 pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
     FaultSpec {
@@ -9,8 +9,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S31",
         cause: "batch-shape",
         acts_in: "matrix kernels",
-        scene: crate::fault::scene::PLAIN,
         doc: "the kernel, and with it the order of sums, is chosen by the number of rows: near ties flip",
+        scene: scene::PLAIN,
         params: &[spread([0.005, 0.02, 0.06], "spread of logits between kernels")],
         apply: |values, rig| {
             let sd = values.get("sd");
@@ -22,8 +22,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S31",
         cause: "race",
         acts_in: "kernel",
-        scene: crate::fault::scene::PLAIN,
         doc: "a kernel reads what another has not written yet: the same batch gives different logits",
+        scene: scene::PLAIN,
         params: &[spread([0.01, 0.05, 0.5], "spread of logits from run to run")],
         apply: |values, rig| {
             let sd = values.get("sd");
@@ -35,8 +35,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S31",
         cause: "different-path",
         acts_in: "prefix cache",
-        scene: crate::fault::scene::PLAIN,
         doc: "a prompt found in the cache is computed by another path than one that is not",
+        scene: scene::PLAIN,
         params: &[spread([0.01, 0.05, 0.3], "spread of logits between the paths")],
         apply: |values, rig| {
             let sd = values.get("sd");
@@ -48,8 +48,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S31",
         cause: "different-replica",
         acts_in: "builds of the replicas",
-        scene: crate::fault::scene::PLAIN,
         doc: "replicas run different builds or hardware",
+        scene: scene::PLAIN,
         params: &[spread([0.005, 0.02, 0.1], "spread of logits between builds")],
         apply: |values, rig| {
             let sd = values.get("sd");
@@ -63,8 +63,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S32",
         cause: "batch-scale",
         acts_in: "activation quantisation",
-        scene: crate::fault::scene::PLAIN,
         doc: "one scale for the whole batch: each row's rounding follows the loudest row",
+        scene: scene::PLAIN,
         params: &[spread([0.005, 0.02, 0.06], "spread of logits a doubling of the largest activation")],
         apply: |values, rig| {
             let sd = values.get("sd");
@@ -76,17 +76,11 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S32",
         cause: "kernel-by-rows",
         acts_in: "matrix kernels",
-        scene: crate::fault::scene::PLAIN,
         doc: "another kernel from a number of rows on",
+        scene: scene::PLAIN,
         params: &[
             spread([0.005, 0.02, 0.06], "spread of logits between the two"),
-            Param {
-                name: "rows",
-                unit: "requests",
-                by_severity: [8.0, 4.0, 2.0],
-                range: [2.0, 1e6],
-                doc: "rows from which the other is chosen",
-            },
+            param("rows", "requests", [8.0, 4.0, 2.0], [2.0, 1e6], "rows from which the other is chosen"),
         ],
         apply: |values, rig| {
             let (sd, rows) = (values.get("sd"), values.count("rows"));
@@ -101,8 +95,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S32",
         cause: "first-batch-calibration",
         acts_in: "KV quantisation",
-        scene: crate::fault::scene::PLAIN,
         doc: "the KV scale is calibrated on whatever comes first after the start",
+        scene: scene::PLAIN,
         params: &[spread([0.01, 0.05, 0.2], "spread of logits between calibrations")],
         apply: |values, rig| {
             let sd = values.get("sd");

@@ -3,16 +3,11 @@
 use super::spread;
 use crate::{
     config::sampler::LogprobsMode,
-    fault::{FaultSpec, Param},
+    fault::{FaultSpec, Param, param, scene},
 };
 
-const PERIOD: Param = Param {
-    name: "update_seconds",
-    unit: "s",
-    by_severity: [2.0, 2.0, 2.0],
-    range: [1e-3, 1e6],
-    doc: "time between two updates of the weights",
-};
+const PERIOD: Param =
+    param("update_seconds", "s", [2.0, 2.0, 2.0], [1e-3, 1e6], "time between two updates of the weights");
 
 pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
     FaultSpec {
@@ -20,15 +15,9 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S34",
         cause: "temperature",
         acts_in: "sampling defaults",
-        scene: crate::fault::scene::PLAIN,
         doc: "requests that name no temperature are drawn at one below 1, and log probabilities are returned raw",
-        params: &[Param {
-            name: "temperature",
-            unit: "",
-            by_severity: [0.8, 0.6, 0.3],
-            range: [0.01, 10.0],
-            doc: "the temperature",
-        }],
+        scene: scene::PLAIN,
+        params: &[param("temperature", "", [0.8, 0.6, 0.3], [0.01, 10.0], "the temperature")],
         apply: |values, rig| {
             let temperature = values.get("temperature");
             rig.deployment.each_engine(|engine| {
@@ -42,15 +31,9 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S34",
         cause: "support",
         acts_in: "sampler",
-        scene: crate::fault::scene::PLAIN,
         doc: "log probabilities are returned over the kept tokens only, while the trainer has all",
-        params: &[Param {
-            name: "top_p",
-            unit: "",
-            by_severity: [0.98, 0.9, 0.7],
-            range: [0.01, 1.0],
-            doc: "probability kept",
-        }],
+        scene: scene::PLAIN,
+        params: &[param("top_p", "", [0.98, 0.9, 0.7], [0.01, 1.0], "probability kept")],
         apply: |values, rig| {
             let top_p = values.get("top_p");
             rig.deployment.each_engine(|engine| {
@@ -64,15 +47,9 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S34",
         cause: "penalties",
         acts_in: "sampling defaults",
-        scene: crate::fault::scene::PLAIN,
         doc: "a repetition penalty that the trainer does not know is in the returned log probabilities",
-        params: &[Param {
-            name: "repetition_penalty",
-            unit: "",
-            by_severity: [1.03, 1.1, 1.3],
-            range: [0.01, 100.0],
-            doc: "the penalty",
-        }],
+        scene: scene::PLAIN,
+        params: &[param("repetition_penalty", "", [1.03, 1.1, 1.3], [0.01, 100.0], "the penalty")],
         apply: |values, rig| {
             let penalty = values.get("repetition_penalty");
             rig.deployment.each_engine(|engine| {
@@ -86,8 +63,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S34",
         cause: "numerics",
         acts_in: "output layer",
-        scene: crate::fault::scene::PLAIN,
         doc: "the engine's output layer is less precise than the trainer's",
+        scene: scene::PLAIN,
         params: &[spread([0.005, 0.03, 0.1], "spread of logits")],
         apply: |values, rig| {
             let sd = values.get("sd");
@@ -101,8 +78,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S34",
         cause: "stale-weights",
         acts_in: "weight updates",
-        scene: crate::fault::scene::PLAIN,
         doc: "updates of the weights no longer reach the engine",
+        scene: scene::PLAIN,
         params: &[PERIOD, spread([0.02, 0.05, 0.15], "change of a logit in an update")],
         apply: |values, rig| {
             let (update_seconds, update_sd) = (values.get("update_seconds"), values.get("sd"));
@@ -117,15 +94,9 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S34",
         cause: "index-shift",
         acts_in: "log probabilities",
-        scene: crate::fault::scene::PLAIN,
         doc: "each token is given the log probability of one before it",
-        params: &[Param {
-            name: "places",
-            unit: "tokens",
-            by_severity: [1.0, 1.0, 2.0],
-            range: [1.0, 100.0],
-            doc: "by how many places",
-        }],
+        scene: scene::PLAIN,
+        params: &[param("places", "tokens", [1.0, 1.0, 2.0], [1.0, 100.0], "by how many places")],
         apply: |values, rig| {
             let places = values.count("places");
             rig.deployment.each_engine(|engine| engine.sampler.logprob_lag = places);

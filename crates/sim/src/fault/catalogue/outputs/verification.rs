@@ -3,7 +3,7 @@
 use super::share;
 use crate::{
     config::sampler::{Flaw, Verification},
-    fault::{FaultSpec, Param, Rig, Values},
+    fault::{FaultSpec, Param, Rig, Values, scene},
 };
 
 const SHARE: Param = share([0.2, 1.0, 1.0], "share of the steps open to it in which it strikes");
@@ -22,8 +22,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S36",
         cause: "rejection-not-rolled-back",
         acts_in: "model state",
-        scene: crate::fault::scene::PLAIN,
         doc: "a rejected draft stays in the model's state",
+        scene: scene::PLAIN,
         params: &[SHARE],
         apply: |values, rig| flawed(values, rig, Flaw::KeepsRejected),
     },
@@ -32,8 +32,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S36",
         cause: "bonus-token-missing",
         acts_in: "model state",
-        scene: crate::fault::scene::PLAIN,
         doc: "after a full acceptance of two drafts or more the model's state lacks the bonus token",
+        scene: scene::PLAIN,
         params: &[SHARE],
         apply: |values, rig| flawed(values, rig, Flaw::LosesBonus),
     },
@@ -42,8 +42,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S36",
         cause: "stale-state-column",
         acts_in: "model state",
-        scene: crate::fault::scene::PLAIN,
         doc: "a step without a draft after one that accepted two or more reads the state from before it",
+        scene: scene::PLAIN,
         params: &[SHARE],
         apply: |values, rig| flawed(values, rig, Flaw::StaleColumn),
     },
@@ -52,8 +52,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S36",
         cause: "end-inside-run",
         acts_in: "verification",
-        scene: crate::fault::scene::PLAIN,
         doc: "tokens accepted behind one that ends the answer are handed out",
+        scene: scene::PLAIN,
         params: &[SHARE],
         apply: |values, rig| flawed(values, rig, Flaw::RunsPastEnd),
     },
@@ -62,8 +62,8 @@ pub(in crate::fault) const FAULTS: &[FaultSpec] = &[
         symptom: "S36",
         cause: "limit-inside-run",
         acts_in: "verification",
-        scene: crate::fault::scene::PLAIN,
         doc: "tokens accepted beyond the request's limit are handed out",
+        scene: scene::PLAIN,
         params: &[SHARE],
         apply: |values, rig| flawed(values, rig, Flaw::RunsPastLimit),
     },
