@@ -56,6 +56,17 @@ pub enum SloError {
 /// # Errors
 /// [`SloError::BadDuration`] when the text is no positive finite number with one of these units.
 pub fn parse_duration(text: &str) -> Result<Seconds, SloError> {
+    match parse_duration_or_zero(text)? {
+        Seconds(seconds) if seconds > 0.0 => Ok(Seconds(seconds)),
+        Seconds(_) => Err(SloError::BadDuration(text.trim().into())),
+    }
+}
+
+/// The same, or none at all: `0s`, `0m`.
+///
+/// # Errors
+/// [`SloError::BadDuration`] when the text is no finite number from 0 with one of these units.
+pub fn parse_duration_or_zero(text: &str) -> Result<Seconds, SloError> {
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic() || c == 'µ').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -68,7 +79,7 @@ pub fn parse_duration(text: &str) -> Result<Seconds, SloError> {
         _ => return Err(SloError::BadDuration(text.into())),
     };
     match number.trim().parse::<f64>() {
-        Ok(value) if value.is_finite() && value > 0.0 => Ok(Seconds(value * scale)),
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(Seconds(value * scale)),
         _ => Err(SloError::BadDuration(text.into())),
     }
 }

@@ -1,6 +1,9 @@
 //! Values of arguments that have a notation of their own.
 
-use firstcheck_model::slo::parse_duration;
+use firstcheck_model::{
+    slo::{SloError, parse_duration, parse_duration_or_zero},
+    unit::Seconds,
+};
 use firstcheck_workload::{arrivals::ArrivalProcess, spec::Source};
 use serde_json::{Map, Value};
 use std::{path::PathBuf, str::FromStr, time::Duration};
@@ -10,13 +13,17 @@ pub type Object = Map<String, Value>;
 
 /// `60s`, `500ms`, `2m`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let seconds = parse_duration(text).map_err(|error| error.to_string())?;
-    Duration::try_from_secs_f64(seconds.0).map_err(|_| format!("`{text}` is too long"))
+    real_time(text, parse_duration(text))
 }
 
 /// The same, or zero: `0`, `0s`.
 pub fn duration_or_zero(text: &str) -> Result<Duration, String> {
-    if ["0", "0s", "0ms"].contains(&text.trim()) { Ok(Duration::ZERO) } else { duration(text) }
+    if text.trim() == "0" { Ok(Duration::ZERO) } else { real_time(text, parse_duration_or_zero(text)) }
+}
+
+fn real_time(text: &str, read: Result<Seconds, SloError>) -> Result<Duration, String> {
+    let seconds = read.map_err(|error| error.to_string())?;
+    Duration::try_from_secs_f64(seconds.0).map_err(|_| format!("`{text}` is too long"))
 }
 
 /// `NAME:VALUE`.

@@ -9,7 +9,7 @@ use firstcheck_workload::trace::Trace;
 /// from start to end.
 ///
 /// # Errors
-/// A phase whose deployment could not run.
+/// A healthy deployment that could not run, or a phase whose deployment could not.
 pub fn scenario(healthy: &Deployment, trace: &Trace, faults: &[Fault]) -> Result<Scenario, DeploymentError> {
     build(healthy, trace, &scenes_of(faults), faults)
 }
@@ -34,6 +34,8 @@ fn scenes_of(faults: &[Fault]) -> Vec<Scene> {
 }
 
 fn build(healthy: &Deployment, trace: &Trace, scenes: &[Scene], faults: &[Fault]) -> Result<Scenario, DeploymentError> {
+    // Scenes and faults work out new values from those there are.
+    healthy.validate()?;
     let mut starts: Vec<i64> = vec![0];
     starts.extend(faults.iter().flat_map(|fault| [Some(fault.start_ns), fault.ends_ns()]).flatten());
     starts.sort_unstable();
@@ -42,7 +44,8 @@ fn build(healthy: &Deployment, trace: &Trace, scenes: &[Scene], faults: &[Fault]
     for start_ns in starts {
         let mut rig = Rig::new(healthy.clone(), trace);
         scenes.iter().for_each(|scene| (scene.apply)(&mut rig));
-        faults.iter().filter(|fault| fault.acts_at(start_ns)).for_each(|fault| rig.apply(fault, start_ns));
+        let acting = faults.iter().zip(0..).filter(|(fault, _)| fault.acts_at(start_ns));
+        acting.for_each(|(fault, number)| rig.apply(fault, number, start_ns));
         let (phase, also) = rig.finish(start_ns);
         phases.push(phase);
         others.extend(also);

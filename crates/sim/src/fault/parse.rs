@@ -1,7 +1,7 @@
 //! The text form of a fault: `slug[:key=value,…][@START..END]`.
 
 use super::{Fault, FaultError, FaultSpec, Severity, Values, catalogue, find};
-use firstcheck_model::slo::parse_duration;
+use firstcheck_model::slo::parse_duration_or_zero;
 
 impl Fault {
     /// Reads a fault: `slug[:key=value,…][@START..END]`. What it leaves out has the defaults of `severity`, or of the
@@ -64,9 +64,8 @@ fn read_period(slug: &'static str, text: &str) -> Result<(i64, Option<i64>), Fau
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
-    let plain = text.parse::<f64>().ok().or_else(|| parse_duration(text).ok().map(|seconds| seconds.0));
-    let zero = ["0s", "0ms"].contains(&text).then_some(0.0);
-    match plain.or(zero) {
+    let read = text.parse::<f64>().ok().or_else(|| parse_duration_or_zero(text).ok().map(|seconds| seconds.0));
+    match read {
         Some(seconds) if (0.0..=1e9).contains(&seconds) => Ok(seconds),
         _ => Err(format!("`{text}` is no time")),
     }

@@ -11,6 +11,7 @@ pub struct Rig<'t> {
     /// The deployment: its replicas, their router, how its metrics are read, and its client.
     pub deployment: Deployment,
     trace: &'t Trace,
+    fault: u64,
     start_ns: i64,
     end_ns: Option<i64>,
     renders: Vec<Render>,
@@ -23,6 +24,7 @@ impl<'t> Rig<'t> {
         Self {
             deployment,
             trace,
+            fault: 0,
             start_ns: 0,
             end_ns: None,
             renders: Vec::new(),
@@ -34,6 +36,11 @@ impl<'t> Rig<'t> {
     /// The workload as the trace has it.
     pub fn trace(&self) -> &'t Trace {
         self.trace
+    }
+
+    /// Number of the fault that is being applied, among those of the scenario.
+    pub(super) fn fault(&self) -> u64 {
+        self.fault
     }
 
     /// When the fault that is being applied starts, nanoseconds.
@@ -63,8 +70,9 @@ impl<'t> Rig<'t> {
         self.others.push(offered);
     }
 
-    /// Applies a fault in a phase that begins at `phase_ns`.
-    pub(super) fn apply(&mut self, fault: &Fault, phase_ns: i64) {
+    /// Applies the fault of that number in a phase that begins at `phase_ns`.
+    pub(super) fn apply(&mut self, fault: &Fault, number: u64, phase_ns: i64) {
+        self.fault = number;
         (self.start_ns, self.end_ns) = (fault.start_ns, fault.ends_ns());
         let before = self.others.len();
         (fault.spec.apply)(&fault.values, self);

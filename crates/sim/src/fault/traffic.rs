@@ -10,6 +10,9 @@ use firstcheck_workload::{
 /// Requests of others at most, so that a small period cannot fill memory.
 const MOST: i64 = 1_000_000;
 
+/// Seed of the prompts of others.
+const PROMPTS: u64 = 0x07_4e_35;
+
 /// Lengths of a request of others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lengths {
@@ -38,7 +41,9 @@ pub(super) fn burst(rig: &mut Rig<'_>, count: u32, seconds: f64, lengths: Length
 }
 
 fn send(rig: &mut Rig<'_>, at_ns: i64, number: u64, lengths: Lengths) {
-    let pieces = vec![Piece::Synthetic { seed: 0x07_4e_35 ^ number << 20, tokens: lengths.prompt_tokens }];
+    // Numbers stay below MOST, which is less than 2^20.
+    let seed = PROMPTS ^ number << 20 ^ rig.fault() << 40;
+    let pieces = vec![Piece::Synthetic { seed, tokens: lengths.prompt_tokens }];
     rig.others_send(Offered {
         due: Due::At(Moment::at(at_ns)),
         prompt: Prompt::user(pieces),

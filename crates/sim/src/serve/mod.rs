@@ -22,7 +22,7 @@ mod stream;
 
 use crate::{
     config::EngineConfig,
-    deployment::{Deployment, DeploymentError, fleet::Fleet},
+    deployment::{Deployment, DeploymentError, Phase, fleet::Fleet},
     fault::{self, Fault},
 };
 use firstcheck_model::run::Arrivals;
@@ -86,6 +86,15 @@ pub enum ServeError {
     /// The deployment would not start.
     #[error(transparent)]
     Deployment(#[from] DeploymentError),
+    /// A fault of those who call, whom a server does not have.
+    #[error(
+        "fault `{fault}` would not act behind HTTP, where whoever calls is somebody else: it needs a whole run in virtual \
+         time, with its callers"
+    )]
+    Callers {
+        /// Its name.
+        fault: &'static str,
+    },
     /// A time scale that is not one.
     #[error("time_scale is {0}, but must be above zero (`inf`: steps take no real time)")]
     TimeScale(f64),
@@ -126,7 +135,7 @@ impl Server {
     /// connections are accepted. What faults do to clients is left out: clients are somebody else.
     ///
     /// # Errors
-    /// A deployment that would not start, an address that cannot be listened on, a system without another thread to
+    /// A deployment that would not start, a fault that others' requests or the client alone bring about, an address that cannot be listened on, a system without another thread to
     /// give.
     pub fn start_deployment(healthy: &Deployment, faults: &[Fault], options: ServeOptions) -> Result<Self, ServeError> {
         if options.time_scale.is_nan() || options.time_scale <= 0.0 {
@@ -134,6 +143,13 @@ impl Server {
         }
         let unknown =
             Trace { description: "whoever calls".into(), arrivals: Arrivals::Unknown, items: Vec::new(), salt: None };
+        if !options.healthy {
+            for fault in faults {
+                if !acts_on_server(fault, healthy, &unknown)? {
+                    return Err(ServeError::Callers { fault: fault.spec.slug });
+                }
+            }
+        }
         let set_up = if options.healthy { fault::healthy } else { fault::scenario };
         let fleet = Fleet::new(&set_up(healthy, &unknown, faults)?, options.seed)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Start)?;
@@ -143,6 +159,8 @@ impl Server {
         let listener = listen_on(options.addr).map_err(listen)?;
         let addr = listener.local_addr().map_err(listen)?;
         drop(entered);
+        // Port 0 has become one that the server can tell.
+        let options = ServeOptions { addr, ..options };
         let (stop, stopped) = oneshot::channel();
         let serve = move || {
             let local = tokio::task::LocalSet::new();
@@ -187,6 +205,20 @@ impl Server {
             None => Ok(()),
         }
     }
+}
+
+/// Whether all that a fault needs happens in the server: it changes the deployment behind the address or what is made of
+/// prompts, and nobody else has to send requests for it.
+fn acts_on_server(fault: &Fault, healthy: &Deployment, nobody: &Trace) -> Result<bool, DeploymentError> {
+    let alone = std::slice::from_ref(fault);
+    let (well, sick) = (fault::healthy(healthy, nobody, alone)?, fault::scenario(healthy, nobody, alone)?);
+    let renders = |phase: &Phase| phase.renders.len();
+    let untouched = well.phases().first().map_or(0, renders);
+    let changed = |phase: &Phase| {
+        let client = well.deployment().client;
+        renders(phase) != untouched || Deployment { client, ..phase.deployment.clone() } != *well.deployment()
+    };
+    Ok(sick.others().is_empty() && sick.phases().iter().any(changed))
 }
 
 /// Connections that the system completes before they are accepted: clients that start all streams at once must not

@@ -3,11 +3,12 @@
 use crate::simulate::{config, trace};
 use firstcheck_model::request::Fate;
 use firstcheck_sim::{
-    Deployment, SimulateOptions, Simulated,
+    Deployment, EngineConfig, SimulateOptions, Simulated,
     fault::{Fault, FaultError, FaultSpec, Severity, catalogue, healthy, scenario, scene::SCENES},
     simulate::Artefacts,
     simulate_scenario,
 };
+use firstcheck_workload::trace::Offered;
 use std::collections::HashSet;
 
 fn fault(text: &str) -> Fault {
@@ -104,6 +105,27 @@ fn scenes_are_healthy() {
 }
 
 #[test]
+fn what_is_wrong_with_the_healthy_deployment_is_said_whatever_the_scene_makes_of_it() {
+    let broken = Deployment::single(EngineConfig { block_size: 0, ..config() });
+    for text in ["tier-slow", "slow-replica"] {
+        for set_up in [healthy, scenario] {
+            let error = set_up(&broken, &trace(REQUESTS, RATE), &[fault(text)]).unwrap_err();
+            assert!(error.to_string().contains("block_size"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn no_two_requests_of_others_share_a_prompt() {
+    let faults = [fault("cache-displaced:period_s=1"), fault("rank-long-prompts:period_s=2@3s..")];
+    let scenario = scenario(&Deployment::single(config()), &trace(REQUESTS, RATE), &faults).unwrap();
+    let begin = |offered: &Offered| offered.prompt.token_ids(None).into_iter().take(200).collect::<Vec<_>>();
+    let prompts: HashSet<_> = scenario.others().iter().map(begin).collect();
+    assert!(prompts.len() > 8, "{}", prompts.len());
+    assert_eq!(prompts.len(), scenario.others().len());
+}
+
+#[test]
 fn a_text_is_read_and_written() {
     let full = fault("slow-replica:replica=1,host_ms=7.5@30s..2m");
     assert_eq!((full.values.get("replica"), full.values.get("host_ms")), (1.0, 7.5));
@@ -113,6 +135,7 @@ fn a_text_is_read_and_written() {
         "slow-replica:host_ms=3",
         "slow-replica@30..",
         "slow-replica@..500ms",
+        "slow-replica@0m..2m",
         "slow-replica:severity=severe, host_ms = 3 @1.5..2.5s",
         "template-deploy:at=3,tokens=4@0s..1h",
     ] {

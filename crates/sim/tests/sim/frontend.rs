@@ -9,15 +9,6 @@ fn serving(change: impl FnOnce(&mut Frontend)) -> Play {
     Play::new(EngineConfig { frontend, ..small() })
 }
 
-/// Runs until nothing is left, waiting for what is still being tokenised.
-fn drain(play: &mut Play) {
-    loop {
-        play.run();
-        let Some(ready_ns) = play.engine.next_ready_ns() else { return };
-        play.now = ready_ns;
-    }
-}
-
 fn input_ms(play: &Play, tag: u64) -> i64 {
     let life = play.ended(tag).life;
     (life.queued_ns - life.arrival_ns) / 1_000_000
@@ -33,7 +24,7 @@ fn a_tokeniser_serves_one_prompt_after_another_and_more_processes_serve_more() {
         for tag in 1..=4 {
             play.submit(tag, prompt(tag as u32, 10), 1);
         }
-        drain(&mut play);
+        play.drain();
         (1..=4).map(|tag| input_ms(&play, tag)).collect::<Vec<_>>()
     };
     assert_eq!(waits(1), [100, 200, 300, 400]);
@@ -46,7 +37,7 @@ fn a_detokeniser_slower_than_the_engine_lags_further_and_further_behind() {
     for tag in 1..=4 {
         play.submit(tag, prompt(tag as u32, 1), 50);
     }
-    drain(&mut play);
+    play.drain();
     // A step of 4 tokens takes the engine 14 ms and the detokeniser 16.
     let last = play.outputs.iter().filter(|output| output.tag == 1);
     let at: Vec<i64> = last.map(|output| output.at_ns).collect();
@@ -62,7 +53,7 @@ fn a_detokeniser_slower_than_the_engine_lags_further_and_further_behind() {
 fn events_of_several_tokens_begin_with_one_and_end_with_what_is_left() {
     let mut play = serving(|frontend| frontend.stream_interval = 4);
     play.submit(1, prompt(1, 8), 11);
-    drain(&mut play);
+    play.drain();
     let mut events = vec![0];
     for output in &play.outputs {
         *events.last_mut().unwrap() += 1;
@@ -81,7 +72,7 @@ fn a_parser_holds_the_beginning_back() {
     let mut play = serving(|frontend| frontend.held_tokens = 6);
     play.submit(1, prompt(1, 8), 8);
     play.submit(2, prompt(2, 8), 3);
-    drain(&mut play);
+    play.drain();
     let first = |tag| {
         let mut own = play.outputs.iter().filter(|output| output.tag == tag);
         own.position(|output| output.ends_event).unwrap() + 1

@@ -25,20 +25,15 @@ fn submit(play: &mut Play, tag: u64, images: Images) {
     play.engine.submit(play.now, request).unwrap();
 }
 
-fn first_token_ms(play: &Play, tag: u64) -> i64 {
-    let life = play.ended(tag).life;
-    (life.first_token_ns.unwrap() - life.arrival_ns) / 1_000_000
-}
-
 #[test]
 fn images_are_encoded_in_the_step_that_computes_them_and_the_same_one_only_once() {
     let mut play = Play::new(seeing(|_| {}));
     submit(&mut play, 1, Images { count: 2, tokens: 16, first: 10 });
     play.run();
-    assert_eq!(first_token_ms(&play, 1), 200 + 10 + 36);
+    assert_eq!(play.first_token_ms(1), 200 + 10 + 36);
     submit(&mut play, 2, Images { count: 2, tokens: 16, first: 10 });
     play.run();
-    assert_eq!(first_token_ms(&play, 2), 10 + 36, "other text, the same images");
+    assert_eq!(play.first_token_ms(2), 10 + 36, "other text, the same images");
     assert_eq!(play.engine.stats().multimodal, firstcheck_sim::emit::features::Lookups { queries: 4, hits: 2 });
 }
 

@@ -1,6 +1,9 @@
 //! The server's log.
 
-use crate::play::{Play, prompt, small};
+use crate::{
+    play::{Play, prompt, small},
+    real::artefact,
+};
 use firstcheck_sim::{
     EngineConfig, Preset, Timing,
     config::Memory,
@@ -362,14 +365,6 @@ fn blotted(line: &str) -> String {
     text
 }
 
-fn real_log(file: &str) -> Option<String> {
-    let Some(root) = std::env::var_os("FIRSTCHECK_ARTEFACTS") else {
-        eprintln!("SKIPPED: FIRSTCHECK_ARTEFACTS is not set, no real server log to compare with");
-        return None;
-    };
-    Some(std::fs::read_to_string(std::path::Path::new(&root).join(file)).unwrap())
-}
-
 /// Every line of ours that contains one of `words` has the form of a line of the real log that contains it.
 fn same_form(ours: &str, real: &str, words: &[&str]) {
     let real: BTreeSet<String> = real.lines().map(blotted).collect();
@@ -408,14 +403,14 @@ fn lines_have_the_form_of_a_real_log_of_that_version() {
             &["init engine", "Starting vLLM API server", "Chunked prefill is enabled", "Asynchronous scheduling"][..],
         ),
     ] {
-        let Some(real) = real_log(file) else { return };
+        let Some(real) = artefact(file) else { return };
         let ours = plain(&small(version));
         // The real server ran on a CPU with weights of one shard.
         let ours = ours.replace("1.31it/s", "36.48it/s");
         same_form(&ours, &real, &[&always[..always.len() - 1], more].concat());
         same_form(
             &spoken().replace("0.32", version),
-            &real_log("engine/a_baseline_e1/server.log").unwrap(),
+            &artefact("engine/a_baseline_e1/server.log").unwrap(),
             &["Avg prompt throughput"],
         );
     }
@@ -425,7 +420,7 @@ fn lines_have_the_form_of_a_real_log_of_that_version() {
 fn failures_have_the_form_of_real_ones() {
     let usual = Memory::default();
     let too_little = plain(&with(Memory { activation_gib: Some(50.0), ..usual.clone() }));
-    let Some(real) = real_log("engine/e_kv_too_small_blocks/server.log") else { return };
+    let Some(real) = artefact("engine/e_kv_too_small_blocks/server.log") else { return };
     let words = [
         "EngineCore failed to start.",
         "To serve at least one request",
@@ -438,7 +433,7 @@ fn failures_have_the_form_of_real_ones() {
         version: "0.25.1".into(),
         ..with(Memory { activation_gib: Some(58.0), ..usual.clone() })
     });
-    let real = real_log("metrics/vllm-0.25/vllm_serve_no_kv_cache_memory_v0.25.1.log").unwrap();
+    let real = artefact("metrics/vllm-0.25/vllm_serve_no_kv_cache_memory_v0.25.1.log").unwrap();
     same_form(
         &none,
         &real,
@@ -448,12 +443,12 @@ fn failures_have_the_form_of_real_ones() {
         version: "0.25.1".into(),
         ..with(Memory { model_max_len: Some(2048), ..usual.clone() })
     });
-    let real = real_log("metrics/vllm-0.25/vllm_serve_max_model_len_rejected_v0.25.1.log").unwrap();
+    let real = artefact("metrics/vllm-0.25/vllm_serve_max_model_len_rejected_v0.25.1.log").unwrap();
     same_form(&longer, &real, &["validation error for ModelConfig", "For further information visit"]);
     let unknown = plain(&EngineConfig {
         version: "0.25.1".into(),
         ..with(Memory { unknown_argument: Some("--no-such-flag 3".into()), ..usual })
     });
-    let real = real_log("metrics/vllm-0.25/vllm_serve_unrecognized_argument_v0.25.1.log").unwrap();
+    let real = artefact("metrics/vllm-0.25/vllm_serve_unrecognized_argument_v0.25.1.log").unwrap();
     assert!(real.trim_end().ends_with(unknown.trim_end()));
 }

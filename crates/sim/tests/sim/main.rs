@@ -30,6 +30,7 @@ mod play;
 mod preemption;
 mod prefix;
 mod priority;
+mod real;
 mod rollout;
 mod router;
 mod scheduling;

@@ -1,6 +1,9 @@
 //! The metrics page.
 
-use crate::play::{Play, prompt, small};
+use crate::{
+    play::{Play, prompt, small},
+    real::artefact,
+};
 use firstcheck_sim::{
     Engine, EngineConfig,
     emit::{features::RecentHits, metrics, version::Version},
@@ -132,18 +135,10 @@ const REAL: [(&str, &str, &str, u32); 3] = [
     ("0.32.0", "engine/a_baseline_e1/metrics.after.main.txt", "tiny", 8192),
 ];
 
-fn real_page(file: &str) -> Option<String> {
-    let Some(root) = std::env::var_os("FIRSTCHECK_ARTEFACTS") else {
-        eprintln!("SKIPPED: FIRSTCHECK_ARTEFACTS is not set, no real metrics page to compare with");
-        return None;
-    };
-    Some(std::fs::read_to_string(std::path::Path::new(&root).join(file)).unwrap())
-}
-
 #[test]
 fn every_family_and_series_is_on_the_real_page_of_that_version() {
     for (version, file, model, max_model_len) in REAL {
-        let Some(real) = real_page(file) else { return };
+        let Some(real) = artefact(file) else { return };
         let real = describe(&real);
         let ours = describe(&metrics::page(&idle(version, model, max_model_len), &PROCESS));
         for (name, described) in &ours.families {
@@ -167,7 +162,7 @@ fn labels_of_the_cache_are_on_the_real_page_of_that_version() {
         inside.split("\",").filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect()
     };
     for (version, file, model, max_model_len) in REAL {
-        let Some(real) = real_page(file) else { return };
+        let Some(real) = artefact(file) else { return };
         let (real, ours) = (labels(&real), labels(&metrics::page(&idle(version, model, max_model_len), &PROCESS)));
         assert!(ours.is_subset(&real), "{version}: {:?}", ours.difference(&real).collect::<Vec<_>>());
     }
@@ -195,7 +190,7 @@ fn lint(page: &str) -> Option<BTreeSet<String>> {
 fn promtool_has_no_complaint_that_a_real_page_does_not_draw() {
     for (version, file, model, max_model_len) in REAL {
         let Some(ours) = lint(&metrics::page(&idle(version, model, max_model_len), &PROCESS)) else { return };
-        let Some(real) = real_page(file) else { return };
+        let Some(real) = artefact(file) else { return };
         let real = lint(&real).unwrap();
         assert!(ours.is_subset(&real), "{version}: {:?}", ours.difference(&real).collect::<Vec<_>>());
         assert!(!real.is_empty(), "{version}: the engine's own colons are complained about");

@@ -17,29 +17,16 @@ fn tier(change: impl FnOnce(&mut Offload)) -> EngineConfig {
     EngineConfig { num_gpu_blocks: 33, offload: Some(offload), ..small() }
 }
 
-fn drain(play: &mut Play) {
-    loop {
-        play.run();
-        let Some(ready_ns) = play.engine.next_ready_ns() else { return };
-        play.now = ready_ns;
-    }
-}
-
 /// A prompt of 60 tokens, thrown out of the GPU's cache by another, and asked for again.
 fn again(config: EngineConfig) -> Play {
     let mut play = Play::new(config);
     play.submit(1, prompt(1, 60), 1);
-    drain(&mut play);
+    play.drain();
     play.submit(2, prompt(2, 124), 1);
-    drain(&mut play);
+    play.drain();
     play.submit(3, prompt(1, 60), 2);
-    drain(&mut play);
+    play.drain();
     play
-}
-
-fn first_token_ms(play: &Play, tag: u64) -> i64 {
-    let life = play.ended(tag).life;
-    (life.first_token_ns.unwrap() - life.arrival_ns) / 1_000_000
 }
 
 #[test]
@@ -49,7 +36,7 @@ fn what_the_gpu_evicted_is_copied_instead_of_computed() {
     // 124 tokens evict all but one of the first prompt's 15 blocks; the last block is always computed.
     assert_eq!((life.cached_tokens, life.external_tokens), (56, 52));
     // The copy, then the step that computes the last block.
-    assert_eq!(first_token_ms(&play, 3), 52 + 14);
+    assert_eq!(play.first_token_ms(3), 52 + 14);
     let stats = play.engine.stats();
     assert_eq!((stats.external.hits, stats.cached_by_source.host), (52, 52));
     assert_eq!(stats.offload.unwrap().load_bytes, 52_000);
@@ -58,9 +45,9 @@ fn what_the_gpu_evicted_is_copied_instead_of_computed() {
 
 #[test]
 fn a_slow_link_loses_against_computing_and_a_gate_spares_short_finds() {
-    assert_eq!(first_token_ms(&again(tier(|offload| offload.bytes_per_second = 1e5)), 3), 520 + 14);
+    assert_eq!(again(tier(|offload| offload.bytes_per_second = 1e5)).first_token_ms(3), 520 + 14);
     let gated = again(tier(|offload| offload.min_hit_tokens = 56));
-    assert_eq!((gated.ended(3).life.external_tokens, first_token_ms(&gated, 3)), (0, 10 + 56));
+    assert_eq!((gated.ended(3).life.external_tokens, gated.first_token_ms(3)), (0, 10 + 56));
     let none = again(tier(|offload| offload.max_loads = Some(0)));
     assert_eq!(none.ended(3).life.external_tokens, 0);
 }
@@ -68,9 +55,9 @@ fn a_slow_link_loses_against_computing_and_a_gate_spares_short_finds() {
 #[test]
 fn small_operations_and_lookups_cost_what_they_say() {
     let small_ones = again(tier(|offload| (offload.operation_tokens, offload.operation_seconds) = (4, 0.002)));
-    assert_eq!(first_token_ms(&small_ones, 3), 13 * 2 + 52 + 14);
+    assert_eq!(small_ones.first_token_ms(3), 13 * 2 + 52 + 14);
     let looked_up = again(tier(|offload| offload.lookup_seconds = 0.030));
-    assert_eq!(first_token_ms(&looked_up, 3), 30 + 52 + 14);
+    assert_eq!(looked_up.first_token_ms(3), 30 + 52 + 14);
 }
 
 #[test]
@@ -81,14 +68,14 @@ fn loads_wait_for_one_another_and_for_stores_where_they_share_the_link() {
         };
         let mut play = Play::new(tier(slow));
         play.submit(1, prompt(1, 60), 1);
-        drain(&mut play);
+        play.drain();
         play.submit(2, prompt(2, 124), 1);
         play.step();
         play.step();
         // The 124 tokens of the second are still being stored.
         play.submit(3, prompt(1, 60), 1);
-        drain(&mut play);
-        first_token_ms(&play, 3)
+        play.drain();
+        play.first_token_ms(3)
     };
     assert!(third(true) > third(false), "{} {}", third(true), third(false));
 }
@@ -100,15 +87,15 @@ fn a_load_within_the_step_holds_up_the_whole_batch() {
             EngineConfig { num_gpu_blocks: 65, ..tier(|offload| offload.loads_block_steps = loads_block_steps) };
         let mut play = Play::new(config);
         play.submit(1, prompt(1, 60), 1);
-        drain(&mut play);
+        play.drain();
         for tag in 2..=3 {
             play.submit(tag, prompt(tag as u32, 124), 1);
-            drain(&mut play);
+            play.drain();
         }
         play.submit(4, prompt(9, 4), 20);
         play.step();
         play.submit(5, prompt(1, 60), 1);
-        drain(&mut play);
+        play.drain();
         let at: Vec<i64> = play.outputs.iter().filter(|output| output.tag == 4).map(|output| output.at_ns).collect();
         at.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap() / 1_000_000
     };

@@ -49,6 +49,22 @@ impl Play {
         while self.step() {}
     }
 
+    /// Runs until nothing is left, waiting for what gets ready of itself.
+    pub fn drain(&mut self) {
+        loop {
+            self.run();
+            let Some(ready_ns) = self.engine.next_ready_ns() else { return };
+            assert!(ready_ns > self.now, "time goes on");
+            self.now = ready_ns;
+        }
+    }
+
+    /// Arrival to first token of a request that has ended, whole milliseconds.
+    pub fn first_token_ms(&self, tag: u64) -> i64 {
+        let life = self.ended(tag).life;
+        (life.first_token_ns.unwrap() - life.arrival_ns) / 1_000_000
+    }
+
     pub fn ended(&self, tag: u64) -> Finished {
         *self.finished.iter().find(|finished| finished.tag == tag).expect("request ended")
     }

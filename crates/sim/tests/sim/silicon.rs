@@ -1,5 +1,6 @@
 //! Whole closed loops against a serving system that was measured, none of whose figures went into the calibration.
 
+use crate::real::artefact;
 use firstcheck_model::{run::Arrivals, unit::Seconds};
 use firstcheck_sim::{EngineConfig, SimulateOptions, simulate};
 use firstcheck_workload::{
@@ -61,11 +62,7 @@ fn simulated_tpot_ms(point: &Point) -> f64 {
 
 #[test]
 fn closed_loops_on_an_h100_take_the_time_that_was_measured() {
-    let Some(root) = std::env::var_os("FIRSTCHECK_ARTEFACTS") else {
-        eprintln!("SKIPPED: FIRSTCHECK_ARTEFACTS is not set, no measured serving system to compare with");
-        return;
-    };
-    let table = std::fs::read_to_string(std::path::Path::new(&root).join("simulation/silicon_sample.csv")).unwrap();
+    let Some(table) = artefact("simulation/silicon_sample.csv") else { return };
     let points = points(&table);
     assert!(points.len() >= 40, "{} points", points.len());
     let errors: Vec<f64> = points.iter().map(|point| simulated_tpot_ms(point) / point.tpot_ms - 1.0).collect();

@@ -13,21 +13,6 @@ fn submit(play: &mut Play, tag: u64, schema: Option<u64>, output: u32) {
     play.engine.submit(play.now, request).unwrap();
 }
 
-/// Runs until nothing is left, waiting for what gets ready of itself.
-fn drain(play: &mut Play) {
-    loop {
-        play.run();
-        let Some(ready_ns) = play.engine.next_ready_ns() else { return };
-        assert!(ready_ns > play.now, "time goes on");
-        play.now = ready_ns;
-    }
-}
-
-fn first_token_ms(play: &Play, tag: u64) -> i64 {
-    let life = play.ended(tag).life;
-    (life.first_token_ns.unwrap() - life.arrival_ns) / 1_000_000
-}
-
 const COLD: Structured = Structured {
     compile_seconds: 0.5,
     cached: true,
@@ -42,12 +27,12 @@ const COLD: Structured = Structured {
 fn a_cold_schema_waits_for_its_compilation_and_a_warm_one_does_not() {
     let mut play = Play::new(compiling(COLD));
     submit(&mut play, 1, Some(7), 1);
-    drain(&mut play);
+    play.drain();
     submit(&mut play, 2, Some(7), 1);
-    drain(&mut play);
+    play.drain();
     submit(&mut play, 3, Some(8), 1);
-    drain(&mut play);
-    assert_eq!((first_token_ms(&play, 1), first_token_ms(&play, 2), first_token_ms(&play, 3)), (520, 20, 520));
+    play.drain();
+    assert_eq!((play.first_token_ms(1), play.first_token_ms(2), play.first_token_ms(3)), (520, 20, 520));
 }
 
 #[test]
@@ -60,10 +45,10 @@ fn beside_the_engine_it_lets_others_pass_and_on_its_thread_it_holds_them_up() {
         submit(&mut play, 3, None, 1);
         play.step();
         assert_eq!(play.engine.stats().gauges.deferred, usize::from(!compiles_on_engine));
-        drain(&mut play);
+        play.drain();
         let gaps = play.outputs.iter().filter(|output| output.tag == 1).map(|output| output.at_ns).collect::<Vec<_>>();
         let longest = gaps.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap() / 1_000_000;
-        (first_token_ms(&play, 3) < 100, longest > 500)
+        (play.first_token_ms(3) < 100, longest > 500)
     };
     assert_eq!(bystander(false), (true, false));
     assert_eq!(bystander(true), (false, true));
@@ -76,7 +61,7 @@ fn a_mask_costs_each_structured_row_in_each_step() {
         for (tag, schema) in (1..).zip(schemas) {
             submit(&mut play, tag, schema, 5);
         }
-        drain(&mut play);
+        play.drain();
         let life = play.ended(1).life;
         (life.last_token_ns.unwrap() - life.first_token_ns.unwrap()) / 4_000_000
     };
@@ -91,7 +76,7 @@ fn a_runaway_answer_repeats_itself_to_its_limit() {
         let features = Features { schema, ..Features::default() };
         let request = NewRequest { ignore_eos: false, features, ..NewRequest::forced(1, prompt(1, 10), 60) };
         play.engine.submit(0, request).unwrap();
-        drain(&mut play);
+        play.drain();
         let last: Vec<u32> = play.outputs.iter().rev().take(40).map(|output| output.token).collect();
         (play.ended(1).reason, last.len() == 40 && last.iter().all(|token| *token == last[0]))
     };

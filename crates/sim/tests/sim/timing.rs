@@ -1,5 +1,6 @@
 //! Step times against measured kernel sums.
 
+use crate::real::artefact;
 use firstcheck_model::hardware::Gpu;
 use firstcheck_sim::{ExpertParallel, Preset, Roofline, Shape, StepShape, Timing};
 
@@ -87,10 +88,6 @@ fn a_chunk_s_attention_grows_with_what_precedes_it() {
 /// Mean absolute error over a whole calibration grid, against the error that the fit stated, and half a point.
 #[test]
 fn presets_reproduce_their_fit_over_the_whole_grid() {
-    let Some(root) = std::env::var_os("FIRSTCHECK_ARTEFACTS") else {
-        eprintln!("SKIPPED: FIRSTCHECK_ARTEFACTS is not set, no calibration grid to compare with");
-        return;
-    };
     for (preset, file, stated) in [
         (Preset::H100Llama8bTp1, "calib_h100_sxm_llama3-8b_tp1.csv", 0.025),
         (Preset::H100Llama70bTp4, "calib_h100_sxm_llama3-70b_tp4.csv", 0.021),
@@ -99,8 +96,7 @@ fn presets_reproduce_their_fit_over_the_whole_grid() {
         (Preset::A100Llama70bTp4, "calib_a100_sxm_llama3-70b_tp4_fixedAR.csv", 0.032),
         (Preset::A100Llama70bTp8, "calib_a100_sxm_llama3-70b_tp8_fixedAR.csv", 0.034),
     ] {
-        let path = std::path::Path::new(&root).join("simulation").join(file);
-        let text = std::fs::read_to_string(path).unwrap();
+        let Some(text) = artefact(format!("simulation/{file}")) else { return };
         let errors: Vec<f64> = text.lines().skip(1).map(|line| grid_error(preset, line)).collect();
         let mean = errors.iter().sum::<f64>() / errors.len() as f64;
         assert!(mean <= stated + 0.005, "{preset:?}: {mean:.4} against {stated}");

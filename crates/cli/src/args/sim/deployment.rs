@@ -1,7 +1,7 @@
 //! Which deployment is simulated, and what goes wrong in it.
 
 use clap::{Args, ValueEnum};
-use firstcheck_sim::{EngineKind, fault::Severity, router::RoutingPolicy};
+use firstcheck_sim::{fault::Severity, router::RoutingPolicy};
 
 /// Which deployment.
 #[derive(Debug, Args)]
@@ -80,15 +80,6 @@ pub enum EngineArg {
     Vllm,
     // SGLang
     Sglang,
-}
-
-impl From<EngineArg> for EngineKind {
-    fn from(engine: EngineArg) -> Self {
-        match engine {
-            EngineArg::Vllm => Self::Vllm,
-            EngineArg::Sglang => Self::Sglang,
-        }
-    }
 }
 
 /// How requests are spread.

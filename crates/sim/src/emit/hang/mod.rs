@@ -9,7 +9,7 @@ use crate::config::{Hang, HangCause};
 /// The dumps of all ranks, taken at one time: `pyspy_rank<r>.txt` and `fr_trace_json_rank<r>.json`, and the core's own
 /// stack. A rank whose process is gone leaves none, nor one of which none could be taken.
 pub fn dumps(hang: &Hang, unix_ns: i64, core_pid: u32) -> Vec<Attachment> {
-    let mut files = vec![Attachment::text("pyspy_engine_core.txt", stacks::core(hang, core_pid))];
+    let mut files = vec![Attachment::text("pyspy_engine_core.txt", stacks::core(core_pid))];
     for rank in 0..hang.ranks {
         let gone = hang.cause == HangCause::Gone && hang.departs(rank);
         if gone || hang.missing.contains(&rank) {

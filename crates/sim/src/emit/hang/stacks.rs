@@ -18,7 +18,7 @@ pub(super) fn worker(hang: &Hang, rank: u32, pid: u32) -> String {
 }
 
 /// The core's dump: it waits for its workers.
-pub(super) fn core(_hang: &Hang, pid: u32) -> String {
+pub(super) fn core(pid: u32) -> String {
     let mut text = head(pid, "VLLM::EngineCore");
     thread(&mut text, pid, false, "MainThread", &CORE);
     thread(&mut text, pid + 1000, false, "Thread-1 (process_input_sockets)", &SOCKETS);

@@ -3,7 +3,7 @@
 use super::{
     ServerLog,
     style::{Level, Line, Process, Site},
-    traceback::{CORE_STEP, ENCODER, FEED_FORWARD, FORWARD, Frame, OutOfMemory, PROCESS, traceback},
+    traceback::{CORE_STEP, ENCODER, FEED_FORWARD, FORWARD, Frame, OutOfMemory, PROCESS, traceback, worker_failed},
 };
 use crate::memory::ledger;
 
@@ -109,10 +109,7 @@ fn fatal(log: &mut ServerLog, at_ns: i64, inner: &[Frame], error: &str) {
         for rank in 0..log.style.ranks {
             say(log, at_ns, Process::Worker(rank), worker, &cause);
         }
-        let message = error.split_once(": ").map_or(error, |(_, message)| message);
-        format!(
-            "RuntimeError: Worker failed with error '{message}', please check the stack trace above for the root cause"
-        )
+        worker_failed(error)
     } else {
         outer.extend_from_slice(inner);
         error.to_owned()
@@ -124,7 +121,7 @@ fn fatal(log: &mut ServerLog, at_ns: i64, inner: &[Frame], error: &str) {
         core,
         &format!("EngineCore encountered a fatal error.\n{}", traceback(&outer, &told)),
     );
-    let name = if log.style.since(18) { "EngineCore" } else { "EngineCore_DP0" };
+    let name = log.style.core_name();
     let again = format!("Process {name}:\n{}", traceback(PROCESS.iter().chain(&outer), &told));
     log.style.bare(&mut log.text, Process::Core, &again);
 }

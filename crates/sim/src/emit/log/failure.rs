@@ -3,7 +3,7 @@
 use super::{
     ServerLog,
     style::{Level, Line, Process, Site, gib},
-    traceback::{CORE_START, FEED_FORWARD, Frame, OutOfMemory, PROCESS, api_server, traceback},
+    traceback::{CORE_START, FEED_FORWARD, Frame, OutOfMemory, PROCESS, api_server, traceback, worker_failed},
 };
 use crate::memory::{Failure, Ledger, Start, start::Phase};
 
@@ -22,7 +22,7 @@ pub(super) fn write(log: &mut ServerLog, at_ns: i64, start: &Start, failure: &Fa
             log.style.bare(&mut log.text, Process::Api, &text);
         }
         Failure::Killed { .. } => {
-            let name = if log.style.since(18) { "EngineCore" } else { "EngineCore_DP0" };
+            let name = log.style.core_name();
             last_words(log, &format!("{{'{name}': -9}}"));
         }
         Failure::NotFree { gpu } => {
@@ -151,19 +151,13 @@ fn of_worker(log: &mut ServerLog, gpu: u32, frames: &[Frame], error: &str, rank:
     let site = Site("v1/executor/", "multiproc_executor.py", 772, 1063);
     let headline = if rank == Rank::Starts { "WorkerProc failed to start." } else { "WorkerProc hit an exception." };
     say(log, Process::Worker(gpu), site, &format!("{headline}\n{}", traceback(frames, error)));
-    let (name, message) = error.split_once(": ").unwrap_or(("", error));
     let told = match rank {
         Rank::Starts => {
             "Exception: WorkerProc initialization failed due to an exception in a background process. See stack trace \
              for root cause."
                 .to_owned()
         }
-        Rank::Works => {
-            let told = if name.is_empty() { error } else { message };
-            format!(
-                "RuntimeError: Worker failed with error '{told}', please check the stack trace above for the root cause"
-            )
-        }
+        Rank::Works => worker_failed(error),
     };
     of_core(log, &[&CORE_START[..], &EXECUTOR[..]].concat(), &told);
 }
@@ -174,20 +168,12 @@ fn chained(log: &mut ServerLog, gpu: u32, first: &str, frames: &[Frame], error: 
         let site = Site("v1/executor/", "multiproc_executor.py", 772, 1063);
         let text = format!("WorkerProc hit an exception.\n{first}{}", traceback(frames, error));
         say(log, Process::Worker(gpu), site, &text);
-        return of_worker_report(log, error);
+        return of_core(log, &[&CORE_START[..], &EXECUTOR[..]].concat(), &worker_failed(error));
     }
     let all = [&CORE_START[..], frames].concat();
     let site = Site("v1/engine/", "core.py", 1006, 1510);
     say(log, Process::Core, site, &format!("EngineCore failed to start.\n{first}{}", traceback(&all, error)));
     core_ends(log, &all, error);
-}
-
-fn of_worker_report(log: &mut ServerLog, error: &str) {
-    let message = error.split_once(": ").map_or(error, |(_, message)| message);
-    let told = format!(
-        "RuntimeError: Worker failed with error '{message}', please check the stack trace above for the root cause"
-    );
-    of_core(log, &[&CORE_START[..], &EXECUTOR[..]].concat(), &told);
 }
 
 /// A failure in the core: logged, raised again by its process, and mourned by the API server.
@@ -198,7 +184,7 @@ fn of_core(log: &mut ServerLog, frames: &[Frame], error: &str) {
 }
 
 fn core_ends(log: &mut ServerLog, frames: &[Frame], error: &str) {
-    let name = if log.style.since(18) { "EngineCore" } else { "EngineCore_DP0" };
+    let name = log.style.core_name();
     let again = traceback(PROCESS.iter().chain(frames), error);
     log.style.bare(&mut log.text, Process::Core, &format!("Process {name}:\n{again}"));
     last_words(log, "{}");

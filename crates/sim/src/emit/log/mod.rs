@@ -231,22 +231,21 @@ impl ServerLog {
         if !self.options.access {
             return;
         }
-        let reason = reason(status);
-        let line = format!("INFO:     127.0.0.1:46846 - \"POST {path} HTTP/1.1\" {status} {reason}");
-        self.style.bare(&mut self.text, Process::Api, &line);
+        self.style.bare(&mut self.text, Process::Api, &access_line(path, status));
     }
 }
 
-/// The phrase of an HTTP status.
-pub(in crate::emit) fn reason(status: u16) -> &'static str {
-    match status {
+/// What the web server of both engines says of a request that it has answered.
+pub(in crate::emit) fn access_line(path: &str, status: u16) -> String {
+    let reason = match status {
         200 => "OK",
         400 => "Bad Request",
         404 => "Not Found",
         422 => "Unprocessable Entity",
         503 => "Service Unavailable",
         _ => "Internal Server Error",
-    }
+    };
+    format!("INFO:     127.0.0.1:46846 - \"POST {path} HTTP/1.1\" {status} {reason}")
 }
 
 /// The single line of a notice that is one.

@@ -75,10 +75,15 @@ impl Style {
         }
     }
 
+    /// The name that the release gives the core's process.
+    pub(super) fn core_name(&self) -> &'static str {
+        if self.since(18) { "EngineCore" } else { "EngineCore_DP0" }
+    }
+
     /// `(EngineCore pid=182) `, with the name that the release gives the process.
     pub(super) fn decoration(&self, process: Process) -> String {
         let pid = self.pid_of(process);
-        let core = if self.since(18) { "EngineCore" } else { "EngineCore_DP0" };
+        let core = self.core_name();
         match process {
             Process::Api => format!("(APIServer pid={pid}) "),
             Process::Worker(rank) if self.ranks > 1 => format!("(Worker_TP{rank} pid={pid}) "),

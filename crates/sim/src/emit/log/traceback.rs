@@ -36,6 +36,12 @@ fn marked(code: &str) -> Option<String> {
     Some(format!("{}{}", " ".repeat(start), "^".repeat(whole - start)))
 }
 
+/// What the core raises when a worker in another process raised `error`: the message without the exception's name.
+pub(super) fn worker_failed(error: &str) -> String {
+    let message = error.split_once(": ").map_or(error, |(_, message)| message);
+    format!("RuntimeError: Worker failed with error '{message}', please check the stack trace above for the root cause")
+}
+
 /// How the API server ends when its engine did not start: no word of why.
 pub(super) fn api_server(error: &str) -> String {
     traceback(&API, error)

@@ -17,7 +17,6 @@ use std::borrow::Cow;
 pub struct Meter {
     at_ns: i64,
     gpu_ns: i64,
-    core_ns: i64,
     /// Share of the interval in which kernels ran.
     utilisation: f64,
     /// Energy since the meter began, J.
@@ -65,7 +64,7 @@ impl Meter {
         self.throttled_periods += seconds * 10.0 * machine.cpu_throttled;
         // A worker polls its queue: its core is always busy while the engine is.
         self.worker_s += seconds * self.utilisation * f64::from(machine.worker_threads);
-        (self.at_ns, self.gpu_ns, self.core_ns) = (at_ns, gpu_ns, stats.cpu.core_ns);
+        (self.at_ns, self.gpu_ns) = (at_ns, gpu_ns);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Families that exist only while their part of the engine is switched on.
 
-use super::{Family, FamilyKind, Sample};
+use super::{Family, Sample};
 use crate::emit::{
     features::{Offload, Residency, Speculation, Transfers},
     stats::Stats,
@@ -26,7 +26,6 @@ fn speculation(counts: &Speculation) -> [Family<'static>; 4] {
     let name = "vllm:spec_decode_num_accepted_tokens_per_pos_total";
     let by_position = Family {
         samples: counts.accepted_at.iter().enumerate().map(at).collect(),
-        kind: FamilyKind::Counter,
         ..Family::counter(name, "Accepted tokens per draft position.", 0.0)
     };
     [

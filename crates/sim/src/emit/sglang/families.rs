@@ -314,11 +314,8 @@ impl<'a> Page<'a> {
         labels: Labels<'a>,
         since: Version,
     ) {
-        let sample = |part, value| Sample { part, labels: labels.clone(), value };
-        let mut samples: Vec<_> =
-            values.cumulative().map(|(bound, count)| sample(Part::Bucket(bound), count as f64)).collect();
-        samples.push(sample(Part::Count, values.count() as f64));
-        samples.push(sample(Part::Sum, values.sum()));
+        let mut samples = Family::histogram(name, help, values).samples;
+        samples.iter_mut().for_each(|sample| sample.labels.clone_from(&labels));
         self.push(FamilyKind::Histogram, name, help, samples, since);
     }
 

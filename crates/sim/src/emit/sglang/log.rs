@@ -5,7 +5,7 @@ use crate::{
     config::{EngineConfig, EngineKind},
     emit::{
         calendar::{Civil, WallClock},
-        log::{Death, Notice, reason},
+        log::{Death, Notice, access_line},
         version::Version,
     },
     engine::Engine,
@@ -116,8 +116,7 @@ impl Lines {
     pub(in crate::emit) fn notice(&self, text: &mut String, at_ns: i64, notice: &Notice, access: bool) -> bool {
         match notice {
             Notice::Answered { path, status } if access => {
-                let line = format!("INFO:     127.0.0.1:46846 - \"POST {path} HTTP/1.1\" {status} {}", reason(*status));
-                self.line(text, at_ns, None, &line);
+                self.line(text, at_ns, None, &access_line(path, *status));
             }
             Notice::Warning { message, .. } | Notice::Info { message, .. } => self.line(text, at_ns, Some(0), message),
             Notice::PrefixCacheReset => self.line(text, at_ns, Some(0), "Cache flushed successfully!"),

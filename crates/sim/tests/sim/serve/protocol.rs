@@ -1,6 +1,9 @@
 //! Endpoints, streams, refusals.
 
-use super::client::{get, metric, open, post, read, send};
+use super::{
+    client::{get, metric, open, post, read, send},
+    server, with,
+};
 use crate::play::small;
 use firstcheck_sim::{
     EngineConfig, EngineKind, Linear, SchedulePolicy, Sglang, SimulateOptions, Timing,
@@ -10,15 +13,6 @@ use firstcheck_sim::{
 use firstcheck_workload::{prompt::Prompt, trace};
 use serde_json::{Value, json};
 use std::{io::Read, time::Instant};
-
-/// A server whose steps take no real time.
-fn server() -> Server {
-    with(EngineConfig { num_gpu_blocks: 1000, max_model_len: 512, ..small() })
-}
-
-fn with(config: EngineConfig) -> Server {
-    Server::start(config, ServeOptions { time_scale: f64::INFINITY, ..ServeOptions::default() }).unwrap()
-}
 
 fn words(count: usize) -> String {
     vec!["apple"; count].join(" ")
@@ -291,6 +285,7 @@ fn an_sglang_server_answers_as_one() {
     assert_eq!(reply.status, 200);
     assert_eq!(reply.json()["usage"]["completion_tokens"], 5);
     let info = get(server.addr(), "/server_info").json();
+    assert_eq!(info["port"], server.addr().port());
     assert_eq!((&info["schedule_policy"], &info["max_total_num_tokens"]), (&json!("lpm"), &json!(4096)));
     assert_eq!(get(server.addr(), "/v1/models").json()["data"][0]["owned_by"], "sglang");
     let page = get(server.addr(), "/metrics");

@@ -3,17 +3,21 @@
 use super::client::{get, post};
 use crate::play::small;
 use firstcheck_sim::{
-    Deployment,
+    Deployment, EngineConfig,
     fault::{Fault, Severity},
-    serve::{ServeOptions, Server},
+    serve::{ServeError, ServeOptions, Server},
 };
 use serde_json::json;
 use std::net::SocketAddr;
 
 fn start(deployment: &Deployment, faults: &[&str]) -> Server {
+    try_start(deployment, faults, false).unwrap()
+}
+
+fn try_start(deployment: &Deployment, faults: &[&str], healthy: bool) -> Result<Server, ServeError> {
     let faults: Vec<Fault> = faults.iter().map(|text| Fault::parse(text, Severity::Moderate).unwrap()).collect();
-    let options = ServeOptions { time_scale: f64::INFINITY, ..ServeOptions::default() };
-    Server::start_deployment(deployment, &faults, options).unwrap()
+    let options = ServeOptions { time_scale: f64::INFINITY, healthy, ..ServeOptions::default() };
+    Server::start_deployment(deployment, &faults, options)
 }
 
 fn ask(addr: SocketAddr, prompt: &str) -> serde_json::Value {
@@ -60,6 +64,24 @@ fn two_pools_answer_over_http() {
 fn faults_act_behind_http() {
     let server = start(&Deployment::single(small()), &["template-deploy:at=0,tokens=12"]);
     assert_eq!(ask(server.addr(), "apple bread")["usage"]["prompt_tokens"], 14);
+}
+
+#[test]
+fn a_fault_that_needs_callers_of_its_own_is_refused() {
+    let deployment = Deployment::single(EngineConfig { num_gpu_blocks: 1000, ..small() });
+    for fault in ["gpu-saturated", "retry-storm", "client-gate", "proxy-gathers", "cell-before-filled-cache@5s.."] {
+        let refused = try_start(&deployment, &["slow-replica", fault], false).unwrap_err();
+        let slug = fault.split('@').next().unwrap();
+        assert!(matches!(refused, ServeError::Callers { fault } if fault == slug), "{fault}: {refused}");
+        start_and_end(try_start(&deployment, &[fault], true));
+    }
+    for fault in ["slow-replica@5s..", "hang-transport", "answers-longer", "images-larger"] {
+        start_and_end(try_start(&deployment, &[fault], false));
+    }
+}
+
+fn start_and_end(started: Result<Server, ServeError>) {
+    started.unwrap().shutdown().unwrap();
 }
 
 #[test]

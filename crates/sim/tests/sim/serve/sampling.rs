@@ -1,20 +1,12 @@
 //! Sampling settings, log probabilities and token ids over HTTP.
 
-use super::client::{post, send};
-use crate::play::small;
-use firstcheck_sim::{
-    EngineConfig,
-    serve::{ServeOptions, Server},
+use super::{
+    client::{post, send},
+    server, with,
 };
+use crate::play::small;
+use firstcheck_sim::{EngineConfig, serve::Server};
 use serde_json::{Value, json};
-
-fn server() -> Server {
-    with(EngineConfig { num_gpu_blocks: 1000, max_model_len: 512, ..small() })
-}
-
-fn with(config: EngineConfig) -> Server {
-    Server::start(config, ServeOptions { time_scale: f64::INFINITY, ..ServeOptions::default() }).unwrap()
-}
 
 fn merged(mut body: Value, more: Value) -> Value {
     let more = more.as_object().unwrap().clone();
