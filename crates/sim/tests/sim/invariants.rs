@@ -81,7 +81,7 @@ impl Watched {
         let config = self.engine.config().clone();
         let before: Vec<RequestId> = self.engine.running().collect();
         let was_preempted = preempted(&self.engine);
-        let first_preempted = before.first().map_or(0, |id| self.preemptions(*id));
+        let preemptions: Vec<u32> = before.iter().map(|id| self.preemptions(*id)).collect();
         let Some(end) = self.engine.begin_step(self.now) else { return Ok(false) };
         prop_assert!(end > self.now);
         let after: Vec<RequestId> = self.engine.running().collect();
@@ -92,8 +92,10 @@ impl Watched {
         prop_assert!(batch.iter().all(|(_, tokens)| *tokens > 0));
         prop_assert_eq!(batch.iter().map(|(id, _)| id).collect::<HashSet<_>>().len(), batch.len(), "nobody twice");
         prop_assert!(after.len() <= (config.max_num_seqs * ranks) as usize);
-        // Where even the first had to go, the next step was decided at once.
-        let twice = before.first().is_some_and(|id| self.preemptions(*id) > first_preempted);
+        // Where even the first to be computed had to go, the next step was decided at once. That is the first of all, or,
+        // in a step that puts prompts off, the first that decodes.
+        let mut thrown_out = before.iter().zip(&preemptions).map(|(id, times)| self.preemptions(*id) > *times);
+        let twice = thrown_out.next().unwrap_or(false) || config.prefill_schedule_interval > 1 && thrown_out.any(|it| it);
         let ahead = std::mem::replace(&mut self.ahead, config.async_scheduling);
         if !ahead && !config.async_scheduling && !twice {
             self.moves(&before, &after, config.policy)?;
