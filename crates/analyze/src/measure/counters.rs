@@ -3,8 +3,9 @@
 use crate::side::Side;
 use firstcheck_model::{
     evidence::RunEvidence,
-    measurement::{Missing, Source},
+    measurement::{Measurement, Missing, Source, Why},
     signal::{Part, Signal},
+    unit::Seconds,
 };
 
 /// Growth summed over a side's runs and replicas.
@@ -60,17 +61,27 @@ pub(crate) fn growth_in(runs: &[RunEvidence], signal: Signal, part: Part) -> Res
     }
 }
 
-/// Mean of a histogram over the windows: growth of `_sum` over growth of `_count`, with the count.
-pub fn histogram_mean(side: &Side<'_>, signal: Signal) -> Result<(f64, u64, Source), Missing> {
-    let sum = growth(side, signal, Part::Sum)?;
-    let count = growth(side, signal, Part::Count)?;
+/// Mean of a histogram of durations over the windows of `runs`: growth of `_sum` over growth of `_count`.
+pub(crate) fn mean_in(runs: &[RunEvidence], signal: Signal) -> Result<Measurement<Seconds>, Missing> {
+    let sum = growth_in(runs, signal, Part::Sum)?;
+    let count = growth_in(runs, signal, Part::Count)?;
     if count.value <= 0.0 {
         return Err(Missing {
             what: format!("observations of `{}` in the window", signal.name()),
-            why: firstcheck_model::measurement::Why::ZeroDenominator,
+            why: Why::ZeroDenominator,
             obtain: "measure a window with traffic: firstcheck run --url URL".into(),
         });
     }
     let source = Source::Derived { by: format!("mean of `{}`", signal.name()), from: vec![sum.source, count.source] };
-    Ok((sum.value / count.value, count.value.round() as u64, source))
+    let (value, n) = (Seconds(sum.value / count.value), count.value.round() as u64);
+    Ok(Measurement { value, interval: None, n, source })
+}
+
+/// The requests of the windows of `runs` as a source.
+pub(crate) fn runs_of(runs: &[RunEvidence]) -> Vec<Source> {
+    let rows = |run: &RunEvidence| {
+        let count = run.window().count() as u64;
+        Source::Requests { run: run.info.id.clone(), count, rows: Vec::new() }
+    };
+    runs.iter().map(rows).collect()
 }

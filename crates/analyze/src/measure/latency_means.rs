@@ -1,6 +1,6 @@
 //! Means of the server's own latency histograms: exactly additive, unlike percentiles.
 
-use super::counters::histogram_mean;
+use super::counters::mean_in;
 use crate::side::{Measure, Side};
 use firstcheck_model::{
     measurement::{Measurement, Missing},
@@ -19,14 +19,7 @@ pub struct LatencyMeans {
 
 impl Measure for LatencyMeans {
     fn take(side: &Side<'_>) -> Result<Self, Missing> {
-        let mean = |signal| {
-            histogram_mean(side, signal).map(|(value, n, source)| Measurement {
-                value: Seconds(value),
-                interval: None,
-                n,
-                source,
-            })
-        };
+        let mean = |signal| mean_in(&side.evidence.runs, signal);
         Ok(Self { ttft: mean(Signal::Ttft)?, queue: mean(Signal::QueueTime)? })
     }
 }

@@ -7,3 +7,5 @@ pub mod latency_means;
 pub mod output_length;
 pub mod page_demand;
 pub mod preemptions;
+pub mod step_wait;
+pub mod ttft_ledger;

@@ -12,4 +12,5 @@ mod compare_single;
 mod compare_windows;
 mod conventions;
 mod examine;
+mod ledgers;
 mod synthetic;

@@ -1,0 +1,75 @@
+//! Ledgers of time from the engine's histograms.
+
+use crate::synthetic::Spec;
+use firstcheck_analyze::{
+    measure::{step_wait::StepWait, ttft_ledger::TtftLedger},
+    side::Side,
+};
+use firstcheck_model::{
+    evidence::{Evidence, RunEvidence},
+    moment::Moment,
+    signal::{Labels, Part, Series, SeriesKind, Signal},
+};
+
+/// A counter of a page that was read before and after the window.
+fn counter(signal: Signal, part: Part, growth: f64) -> Series {
+    Series {
+        name: signal.name().into(),
+        labels: Labels::default(),
+        page: "main".into(),
+        kind: SeriesKind::Counter,
+        part,
+        signal: Some(signal),
+        at: vec![Moment::at(-1), Moment::at(i64::MAX / 2)],
+        value: vec![17.0, 17.0 + growth],
+    }
+}
+
+fn run(means: &[(Signal, f64)], buckets: &[(f64, f64)]) -> RunEvidence {
+    let mut run = Spec::default().run();
+    for (signal, mean) in means {
+        run.signals.push(counter(*signal, Part::Sum, mean * 250.0));
+        run.signals.push(counter(*signal, Part::Count, 250.0));
+    }
+    run.signals.extend(buckets.iter().map(|(bound, growth)| counter(Signal::Itl, Part::Bucket(*bound), *growth)));
+    run
+}
+
+#[test]
+fn the_terms_of_a_first_token_add_up_to_what_the_client_saw() {
+    let means = [(Signal::Ttft, 0.040), (Signal::QueueTime, 0.010), (Signal::PrefillTime, 0.020)];
+    let mut run = run(&means, &[]);
+    run.requests.0.iter_mut().for_each(|request| request.sent = request.intended.plus_ns(1_000_000));
+    let evidence = Evidence::of(vec![run]);
+    let ledger = Side::new(&evidence).measure::<TtftLedger>().unwrap();
+    let client = ledger.client.as_ref().unwrap();
+    assert!((ledger.front_end.value.0 - 0.010).abs() < 1e-12 && (client.wait.value.0 - 0.001).abs() < 1e-12);
+    let sum = [&client.wait, &client.outside, &ledger.front_end, &ledger.queue, &ledger.prefill];
+    assert!((sum.iter().map(|term| term.value.0).sum::<f64>() - client.ttft.value.0).abs() < 1e-12);
+    assert_eq!((ledger.server.n, ledger.foreign_share()), (250, Some(0.0)));
+}
+
+#[test]
+fn a_histogram_that_is_not_there_is_named_and_no_client_leaves_the_servers_terms() {
+    let evidence = Evidence::of(vec![run(&[(Signal::Ttft, 0.04), (Signal::QueueTime, 0.01)], &[])]);
+    let missing = Side::new(&evidence).measure::<TtftLedger>().unwrap_err();
+    assert!(missing.what.contains("prefill_time"), "{missing:?}");
+    let means = [(Signal::Ttft, 0.040), (Signal::QueueTime, 0.010), (Signal::PrefillTime, 0.020)];
+    let mut alone = run(&means, &[]);
+    alone.requests.0.clear();
+    let ledger = TtftLedger::of(&[alone]).unwrap();
+    assert!(ledger.client.is_err() && ledger.foreign_share().is_none());
+}
+
+#[test]
+fn long_steps_are_met_more_often_than_short_ones() {
+    // 900 steps of 10 ms and 100 of 210 ms: an arrival meets a long one with probability 0.7.
+    let buckets = [(0.005, 0.0), (0.015, 900.0), (0.2, 900.0), (0.22, 1000.0), (f64::INFINITY, 1000.0)];
+    let evidence = Evidence::of(vec![run(&[], &buckets)]);
+    let wait = Side::new(&evidence).measure::<StepWait>().unwrap();
+    assert!((wait.mean.value.0 - (0.3 * 0.005 + 0.7 * 0.105)).abs() < 1e-9, "{wait:?}");
+    assert_eq!(wait.mean.n, 1000);
+    let still = Evidence::of(vec![run(&[], &buckets.map(|(bound, _)| (bound, 0.0)))]);
+    assert!(Side::new(&still).measure::<StepWait>().is_err());
+    assert!(Side::new(&Evidence::of(vec![run(&[], &[])])).measure::<StepWait>().is_err());
+}
