@@ -95,7 +95,8 @@ impl Watched {
         // Where even the first to be computed had to go, the next step was decided at once. That is the first of all, or,
         // in a step that puts prompts off, the first that decodes.
         let mut thrown_out = before.iter().zip(&preemptions).map(|(id, times)| self.preemptions(*id) > *times);
-        let twice = thrown_out.next().unwrap_or(false) || config.prefill_schedule_interval > 1 && thrown_out.any(|it| it);
+        let twice =
+            thrown_out.next().unwrap_or(false) || config.prefill_schedule_interval > 1 && thrown_out.any(|it| it);
         let ahead = std::mem::replace(&mut self.ahead, config.async_scheduling);
         if !ahead && !config.async_scheduling && !twice {
             self.moves(&before, &after, config.policy)?;
