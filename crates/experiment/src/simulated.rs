@@ -38,6 +38,7 @@ impl SimulatedRuns<'_> {
             role: cell.role,
             order: cell.order,
             device: None,
+            cell: None,
         });
         Ok(recording)
     }

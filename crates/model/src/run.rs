@@ -48,6 +48,9 @@ pub struct PairPlace {
     /// Device it ran on, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// The condition it was measured under, by name (`cold`, `high load`), where the experiment has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
 }
 
 /// The clock of a run.

@@ -5,6 +5,7 @@ use super::{
     columns::Columns,
     comparability::{self, Comparability},
     gate,
+    looks::{self, Spending},
     pair::Pair,
     paired::{self, Judged},
     plan::{Key, plan},
@@ -37,6 +38,16 @@ impl Comparison {
     pub fn new(policy: Policy) -> Self {
         let keys = plan(&policy);
         Self { policy, keys, pairs: Vec::new(), base: Vec::new(), candidate: Vec::new() }
+    }
+
+    /// Pairs added so far.
+    pub fn pairs(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// The policy it is held to.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// Adds a pair: two runs that replayed one trace side by side.
@@ -106,8 +117,10 @@ impl Comparison {
     fn by_pairs(&self, report: &mut Report) {
         let pairs: Vec<&Pair> = self.pairs.iter().collect();
         let fresh = fresh_traces(&pairs);
+        let whole = if fresh { self.policy.alpha_fresh_traces } else { self.policy.alpha };
+        let spending = looks::spending(&pairs, whole, &self.policy);
         let setting = paired::Setting {
-            alpha: if fresh { self.policy.alpha_fresh_traces } else { self.policy.alpha },
+            alpha: if let Spending::Look { alpha } = spending { alpha } else { whole },
             queue_cannot_pass: queue_cannot_pass(&pairs, &self.policy),
         };
         if fresh {
@@ -122,6 +135,10 @@ impl Comparison {
         let there = |(_, j): &(Key, Judged)| j.row.base.is_some() || j.row.candidate.is_some();
         let judged: Vec<(Key, Judged)> = self.keys.iter().copied().zip(judged).filter(there).collect();
         (report.verdict, report.why) = gate::verdict(&judged, pairs.len(), &self.policy);
+        if let Spending::Nothing(why) = spending {
+            report.verdict = if report.verdict == Verdict::None { Verdict::None } else { Verdict::Inconclusive };
+            report.why.insert(0, why);
+        }
         report.metrics = judged.into_iter().map(|(_, j)| j.row).collect();
         rows::drop_repeats(&mut report.metrics);
         self.finish_rows(report, &pairs);

@@ -15,6 +15,7 @@ mod comparison;
 mod gaps;
 mod gate;
 mod goodput;
+mod looks;
 mod pair;
 mod paired;
 mod plan;
@@ -30,6 +31,7 @@ mod totals;
 mod twins;
 
 pub use comparison::{Comparison, compare, describe};
+pub use looks::SoFar;
 pub use policy::{Gate, Policy, PolicyError};
 pub(crate) use sides::{mixed, run_row};
 

@@ -5,7 +5,7 @@ use firstcheck_model::{
     report::Parameter,
     slo::Slo,
 };
-use firstcheck_stats::{max_t::MIN_ROTATIONS, quantile};
+use firstcheck_stats::{max_t::MIN_ROTATIONS, quantile, sequential};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -55,12 +55,15 @@ macro_rules! policy {
             /// The SLO of goodput; without one the runs' own.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub slo: Option<Slo>,
+            /// Pairs at which a gate looks before the last, the last included. Empty: one look, whatever the pairs.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            pub looks: Vec<u32>,
             $(#[doc = $meaning] #[doc = concat!("Unit: ", $unit, ".")] pub $name: $type,)+
         }
 
         impl Default for Policy {
             fn default() -> Self {
-                Self { gates: default_gates(), slo: None, $($name: $default,)+ }
+                Self { gates: default_gates(), slo: None, looks: Vec::new(), $($name: $default,)+ }
             }
         }
 
@@ -77,6 +80,9 @@ macro_rules! policy {
                     let need = if gate.required { "required to pass" } else { "left out where it cannot be claimed" };
                     let meaning = format!("largest tolerated worsening of {} {}, {need}", gate.metric, gate.stat());
                     put(&format!("margin.{}.{}", gate.metric, gate.stat()), gate.margin, unit, meaning);
+                }
+                for (at, look) in self.looks.iter().enumerate() {
+                    put(&format!("look.{}", at + 1), f64::from(*look), "pairs", "pairs at a planned look".into());
                 }
                 if let Some(tail) = quantile::claimable_from(0.0) {
                     put("tail_requests", tail as f64, "requests", "a quantile p may be claimed from this / (1 − p) offered requests a run".into());
@@ -151,7 +157,13 @@ pub enum PolicyError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// Looks that cannot be planned.
+    #[error("policy: looks: {0}")]
+    Looks(#[source] firstcheck_stats::Error),
 }
+
+/// Beyond this nobody waits for the last pair.
+const MOST_PAIRS: usize = 1_000;
 
 /// Beyond this, rotations only take time: p values are good to 1e-6.
 const MOST_ROTATIONS: u32 = 10_000_000;
@@ -191,6 +203,7 @@ impl Policy {
         }
         self.check_amounts()?;
         self.check_slo()?;
+        self.check_looks()?;
         self.gates.iter().enumerate().try_for_each(|(at, gate)| check_gate(gate, &self.gates[..at]))
     }
 
@@ -216,6 +229,17 @@ impl Policy {
         range("rotations", rotations, self.rotations <= MOST_ROTATIONS, "at most ten million are of use")?;
         range("single_batches", batches, self.single_batches >= 2, "at least 2 are needed")?;
         range("single_batches", batches, self.single_batches <= MOST_BATCHES, "at most 1000 are of use")
+    }
+
+    /// Covariates are not known here: at most order and device are fitted.
+    fn check_looks(&self) -> Result<(), PolicyError> {
+        if self.looks.is_empty() {
+            return Ok(());
+        }
+        let looks: Vec<usize> = self.looks.iter().map(|look| *look as usize).collect();
+        let most = looks.last().copied().unwrap_or(0);
+        range("looks", most as f64, most <= MOST_PAIRS, "at most 1000 pairs can be planned")?;
+        sequential::plan(&looks, 2, self.alpha).map(drop).map_err(PolicyError::Looks)
     }
 
     fn check_slo(&self) -> Result<(), PolicyError> {

@@ -88,8 +88,14 @@ fn run() -> impl Strategy<Value = RunEvidence> {
 
 fn side(role: Role, placed: bool, runs: &mut [RunEvidence]) {
     for (pair, run) in runs.iter_mut().enumerate().filter(|_| placed) {
-        let place =
-            PairPlace { experiment: "x".into(), pair: pair as u32, role, order: (pair % 2) as u8, device: None };
+        let place = PairPlace {
+            experiment: "x".into(),
+            pair: pair as u32,
+            role,
+            order: (pair % 2) as u8,
+            device: None,
+            cell: None,
+        };
         run.info.place = Some(place);
     }
 }

@@ -5,6 +5,7 @@ mod cases;
 mod compare_anything;
 mod compare_artefacts;
 mod compare_calibration;
+mod compare_looks;
 mod compare_pairs;
 mod compare_refusals;
 mod compare_runs;
