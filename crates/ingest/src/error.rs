@@ -85,6 +85,14 @@ pub enum Error {
         /// Files in it that looked like a result but could not be read.
         unread: u64,
     },
+    /// Answers of a server that hold no sample.
+    #[error("{path} holds no sample: {why}")]
+    NoSample {
+        /// The path as it was given.
+        path: PathBuf,
+        /// Why, in the server's words where it gave some.
+        why: String,
+    },
     /// A bundle that cannot be opened.
     #[error("cannot open the run bundle {path}: {source}")]
     Bundle {
@@ -134,6 +142,7 @@ impl Error {
             | Self::Unknown { path }
             | Self::NotARun { path, .. }
             | Self::NothingFound { path, .. }
+            | Self::NoSample { path, .. }
             | Self::Bundle { path, .. } => path,
         }
     }
@@ -154,6 +163,7 @@ impl Error {
         match self {
             Self::Malformed { format, reason, .. } => format!("malformed {format}: {reason}"),
             Self::Damaged { reason, .. } => format!("breaks off: {reason}"),
+            Self::NoSample { why, .. } => format!("no sample: {why}"),
             other => other.to_string(),
         }
     }

@@ -19,6 +19,7 @@ static READ: &[&Format] = &[
     &results::guidellm::FORMAT,
     &results::inference_perf::FORMAT,
     &prometheus::FORMAT,
+    &prometheus::API,
     &answers::VERSION,
     &answers::MODELS,
     &answers::SERVER_INFO,

@@ -1,7 +1,7 @@
 //! Paths and streams to evidence: the public entry.
 
 use crate::{
-    Error, Limits,
+    Error, Fetched, Limits,
     guarded::guarded,
     join::{self, Joined},
     numbered,
@@ -27,6 +27,8 @@ pub enum Input<'i> {
     Path(PathBuf),
     /// A stream with the name that reports give it (`-`).
     Stream(&'i str, &'i mut dyn Read),
+    /// What a live source answered.
+    Fetched(Fetched),
 }
 
 /// Everything that some inputs hold, and everything that could not be read or understood.
@@ -62,6 +64,7 @@ fn collected(inputs: Vec<Input<'_>>, limits: &Limits, watch: Option<Watch>) -> C
                 }
             }
             Input::Stream(name, source) => walk.stream(name, source),
+            Input::Fetched(fetched) => walk.fetched(&fetched),
         }
     }
     let mut intake = walk.intake;

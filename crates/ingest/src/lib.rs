@@ -12,6 +12,7 @@
 mod answers;
 mod beside;
 pub mod error;
+mod fetched;
 pub mod fingerprint;
 pub mod formats;
 mod frame;
@@ -35,6 +36,7 @@ pub mod vocabulary;
 mod walk;
 
 pub use error::Error;
+pub use fetched::Fetched;
 pub use formats::detect_bytes;
 pub use frame::{Action, Confidence, Format, Group, Head, Reading};
 pub use gather::{

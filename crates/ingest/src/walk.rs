@@ -1,8 +1,8 @@
 //! From paths to artefacts: folders are walked, everything else is opened.
 
 use crate::{
-    Error, Limits,
-    frame::{Intake, Piece},
+    Error, Fetched, Limits,
+    frame::{Intake, Piece, What},
     unpack::{Budget, Unpack, Watch},
 };
 use firstcheck_bundle::Bundle;
@@ -56,6 +56,22 @@ impl Walk {
         let layers = self.intake.limits().nesting;
         let mut source = budget.input(source);
         self.unpack(budget).stream(PathBuf::from(name), PathBuf::new(), &mut source, layers, None);
+    }
+
+    /// Takes what a live source answered.
+    pub(crate) fn fetched(&mut self, fetched: &Fetched) {
+        let path = Path::new(&fetched.name);
+        let budget = Budget::new(self.intake.limits(), path, self.watch.as_ref());
+        let layers = self.intake.limits().nesting;
+        let before = self.intake.read.len();
+        self.unpack(budget).stream(path.into(), fetched.source.clone(), &mut &fetched.bytes[..], layers, None);
+        let Some(row) = self.intake.read.get_mut(before) else { return };
+        row.notes.extend(fetched.notes.iter().cloned());
+        self.intake.begin(path, &fetched.source);
+        for name in &fetched.passed_over {
+            self.intake.not_understood(What::Series, name, None, name);
+        }
+        self.intake.end();
     }
 
     fn unpack(&mut self, budget: Budget) -> Unpack<'_> {

@@ -170,34 +170,7 @@ fn comment_line(comment: &str, types: &mut Types, complete: &mut bool) -> Result
 /// Why it is no sample.
 pub(super) fn sample_of(text: &str, number_of_line: usize, types: &Types) -> Result<Sample, String> {
     let mut line = line::parse(text)?;
-    let (family, suffix) = types.family(&line.name);
-    let bound = |labels: &mut Vec<(String, String)>, name: &str| -> Result<Option<f64>, String> {
-        let Some(at) = labels.iter().position(|(label, _)| label == name) else { return Ok(None) };
-        let (_, value) = labels.remove(at);
-        number(&value).filter(|b| !b.is_nan()).map(Some).ok_or_else(|| format!("{name} `{value:.40}` is no number"))
-    };
-    let cumulative = if family == Some(Type::GaugeHistogram) { SeriesKind::Gauge } else { SeriesKind::Counter };
-    let (part, kind) = match (family, suffix) {
-        (Some(Type::Histogram | Type::GaugeHistogram), "_bucket") => {
-            let le = bound(&mut line.labels, "le")?.ok_or("a bucket without le")?;
-            (Part::Bucket(le), cumulative)
-        }
-        (Some(Type::Histogram | Type::GaugeHistogram | Type::Summary), "_sum" | "_gsum") => (Part::Sum, cumulative),
-        (Some(Type::Histogram | Type::GaugeHistogram | Type::Summary), "_count" | "_gcount") => {
-            (Part::Count, cumulative)
-        }
-        (Some(Type::Summary), "") => match bound(&mut line.labels, "quantile")? {
-            Some(q) => (Part::Quantile(q), SeriesKind::Gauge),
-            None => (Part::Value, SeriesKind::Untyped),
-        },
-        (Some(Type::Counter), "" | "_total") => (Part::Value, SeriesKind::Counter),
-        (Some(Type::Gauge | Type::Info), _) | (Some(_), "_created") => (Part::Value, SeriesKind::Gauge),
-        (None, _) if line.name.ends_with("_bucket") => match bound(&mut line.labels, "le")? {
-            Some(le) => (Part::Bucket(le), SeriesKind::Untyped),
-            None => (Part::Value, SeriesKind::Untyped),
-        },
-        _ => (Part::Value, SeriesKind::Untyped),
-    };
+    let (part, kind) = role(&line.name, &mut line.labels, types)?;
     Ok(Sample {
         name: line.name.into_owned(),
         labels: Labels::new(line.labels),
@@ -206,6 +179,46 @@ pub(super) fn sample_of(text: &str, number_of_line: usize, types: &Types) -> Res
         value: line.value,
         at_unix_ms: line.timestamp,
         line: u32::try_from(number_of_line + 1).unwrap_or(u32::MAX),
+    })
+}
+
+/// Which part of its family a series is, and how its values behave; a bucket's `le` and a quantile's `quantile` are taken
+/// out of the labels.
+///
+/// # Errors
+/// A bound that is no number.
+pub(super) fn role(
+    name: &str,
+    labels: &mut Vec<(String, String)>,
+    types: &Types,
+) -> Result<(Part, SeriesKind), String> {
+    let (family, suffix) = types.family(name);
+    let mut bound = |name: &str| -> Result<Option<f64>, String> {
+        let Some(at) = labels.iter().position(|(label, _)| label == name) else { return Ok(None) };
+        let (_, value) = labels.remove(at);
+        number(&value).filter(|b| !b.is_nan()).map(Some).ok_or_else(|| format!("{name} `{value:.40}` is no number"))
+    };
+    let cumulative = if family == Some(Type::GaugeHistogram) { SeriesKind::Gauge } else { SeriesKind::Counter };
+    Ok(match (family, suffix) {
+        (Some(Type::Histogram | Type::GaugeHistogram), "_bucket") => {
+            let le = bound("le")?.ok_or("a bucket without le")?;
+            (Part::Bucket(le), cumulative)
+        }
+        (Some(Type::Histogram | Type::GaugeHistogram | Type::Summary), "_sum" | "_gsum") => (Part::Sum, cumulative),
+        (Some(Type::Histogram | Type::GaugeHistogram | Type::Summary), "_count" | "_gcount") => {
+            (Part::Count, cumulative)
+        }
+        (Some(Type::Summary), "") => match bound("quantile")? {
+            Some(q) => (Part::Quantile(q), SeriesKind::Gauge),
+            None => (Part::Value, SeriesKind::Untyped),
+        },
+        (Some(Type::Counter), "" | "_total") => (Part::Value, SeriesKind::Counter),
+        (Some(Type::Gauge | Type::Info), _) | (Some(_), "_created") => (Part::Value, SeriesKind::Gauge),
+        (None, _) if name.ends_with("_bucket") => match bound("le")? {
+            Some(le) => (Part::Bucket(le), SeriesKind::Untyped),
+            None => (Part::Value, SeriesKind::Untyped),
+        },
+        _ => (Part::Value, SeriesKind::Untyped),
     })
 }
 

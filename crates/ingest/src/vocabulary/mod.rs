@@ -108,15 +108,15 @@ pub fn engine_of(name: &str) -> Option<&'static str> {
 
 /// Sets what each series means. Where the page stated no type, the table's kind and part are filled in as well.
 pub fn apply(series: &mut [Series]) {
-    let mut present: HashSet<(String, Signal)> = HashSet::new();
+    let mut present: HashSet<(Target, Signal)> = HashSet::new();
     let known: Vec<Option<Entry>> = series.iter().map(known).collect();
     for (series, entry) in series.iter().zip(&known) {
         if let Some(entry) = entry.filter(|entry| !entry.old) {
-            present.insert((series.page.clone(), entry.signal));
+            present.insert((target(series), entry.signal));
         }
     }
     for (series, entry) in series.iter_mut().zip(known) {
-        let entry = entry.filter(|entry| !(entry.old && present.contains(&(series.page.clone(), entry.signal))));
+        let entry = entry.filter(|entry| !(entry.old && present.contains(&(target(series), entry.signal))));
         series.signal = entry.map(|entry| entry.signal);
         if let Some(entry) = entry.filter(|_| series.kind == SeriesKind::Untyped) {
             series.kind = if entry.shape == Shape::Gauge { SeriesKind::Gauge } else { SeriesKind::Counter };
@@ -125,6 +125,14 @@ pub fn apply(series: &mut [Series]) {
             }
         }
     }
+}
+
+/// The page and the scraped target that a series is of: during a rollout one replica has the old name and another the new.
+type Target = (String, Option<String>, Option<String>);
+
+fn target(series: &Series) -> Target {
+    let label = |name| series.labels.get(name).map(str::to_owned);
+    (series.page.clone(), label("instance"), label("pod"))
 }
 
 /// The entry of a series, unless it is a router's: those repeat an engine's names with the label `server`, and summing

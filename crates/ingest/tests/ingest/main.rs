@@ -1,6 +1,7 @@
 //! The crate through its public interface.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helper functions as well")]
 
+mod api;
 mod collect;
 mod detection;
 mod endpoints;

@@ -8,20 +8,18 @@
 //! second page is dropped, and from then on only every second is kept, then every fourth. A counter that restarts is
 //! not dropped over: the sample before and after it stay, unless such samples alone would fill the room.
 
-mod column;
+pub(super) mod column;
 mod known;
+pub(super) mod process;
 mod reader;
 mod split;
+pub(super) mod timeline;
 
 use crate::{
     Error,
     frame::{Action, Artefact, Confidence, Format, Group, Head, Intake, Piece, Reading},
 };
-use firstcheck_model::{
-    moment::{Moment, Window},
-    run::{Clock, ClockKind},
-    signal::Series,
-};
+use firstcheck_model::{moment::Window, run::Clock, signal::Series};
 use reader::Reader;
 pub(crate) use reader::grows;
 
@@ -106,17 +104,4 @@ fn take(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
         None => intake.give(Piece::History(Box::new(history))),
     }
     Ok(reading)
-}
-
-/// The clock of pages whose first stands at `start`, nanoseconds of Unix time.
-fn clock(start: Option<i64>) -> Clock {
-    match start {
-        Some(start) => Clock { started_unix_ns: Some(start), kind: ClockKind::Real },
-        None => Clock { started_unix_ns: None, kind: ClockKind::Order },
-    }
-}
-
-/// A moment on a clock that begins at `start`.
-fn moment(at: i64, start: i64) -> Moment {
-    Moment::at(at.saturating_sub(start))
 }

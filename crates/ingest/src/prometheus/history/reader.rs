@@ -1,10 +1,11 @@
 //! From lines to columns: which page a line is of, when that page was, what a line means.
 
 use super::{
-    History, clock,
-    column::Column,
+    History,
+    column::{Column, Fault, fault},
     known::{Entry, Known},
-    moment, split,
+    process, split,
+    timeline::Timeline,
 };
 use crate::{
     Limits,
@@ -16,10 +17,7 @@ use crate::{
     },
     replica, time, vocabulary,
 };
-use firstcheck_model::{
-    moment::Window,
-    signal::{Labels, Part, Series, SeriesKind, Signal},
-};
+use firstcheck_model::signal::{Labels, Part, Series, SeriesKind, Signal};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A series and its samples.
@@ -238,12 +236,13 @@ impl Reader {
         let (page, keep) = (self.page, self.page.is_multiple_of(self.stride));
         let held = &mut self.held[number];
         held.page = page;
-        if held.series.kind == SeriesKind::Counter {
-            if value < 0.0 {
+        match fault(held.series.kind, value) {
+            None => {}
+            Some(Fault::Negative) => {
                 return intake
                     .unread(Some(line.number), format!("counter {} is below zero: {value}", held.series.name));
             }
-            if !value.is_finite() {
+            Some(Fault::NoNumber) => {
                 self.no_number += 1;
                 return;
             }
@@ -323,28 +322,10 @@ impl Reader {
         let mut warnings = self.warnings();
         // Where some pages have times and others none, the others cannot be placed.
         let timed = self.own_times || (self.timed > 0 && self.untimed == 0);
-        for held in &mut self.held {
-            held.column.finish();
-        }
-        let times = self.held.iter().flat_map(|held| held.column.at.iter().copied());
-        let (start, end) = times.fold((i64::MAX, i64::MIN), |(low, high), at| (low.min(at), high.max(at)));
-        let clock = clock((timed && start <= end).then_some(start));
-        let start = if start <= end { start } else { 0 };
-        let series = self.held.into_iter().map(|held| {
-            let Held { mut series, column, .. } = held;
-            let mut samples: Vec<(i64, f64)> = column.at.into_iter().zip(column.value).collect();
-            if !samples.is_sorted_by_key(|(at, _)| *at) {
-                samples.sort_by_key(|(at, _)| *at);
-            }
-            series.signal = None;
-            series.at = samples.iter().map(|(at, _)| moment(*at, start)).collect();
-            series.value = samples.into_iter().map(|(_, value)| value).collect();
-            series
-        });
-        let series = series.collect();
-        let window = timed.then(|| Window { start: moment(start, start), end: moment(end, start) });
-        let flapping = flapping(&self.starts);
-        warnings.extend(restarts(&self.starts).filter(|_| flapping.is_none()));
+        let columns = self.held.into_iter().map(|held| (held.series, held.column)).collect();
+        let Timeline { series, clock, window } = Timeline::of(columns, timed);
+        let flapping = process::flapping(&self.starts);
+        warnings.extend(process::restarts(&self.starts).filter(|_| flapping.is_none()));
         let first = Box::new(prometheus::parse_within(&self.first, &self.limits));
         History { series, clock, window, first, pages, warnings, flapping }
     }
@@ -382,27 +363,6 @@ impl Reader {
         }
         warnings
     }
-}
-
-/// Why counters of these pages may not be taken as growth: several processes answer at one address.
-fn flapping(starts: &BTreeMap<Labels, Vec<f64>>) -> Option<String> {
-    let back = |values: &&Vec<f64>| values.iter().enumerate().any(|(at, value)| values[..at].contains(value));
-    let values = starts.values().find(back)?;
-    let mut distinct = values.clone();
-    distinct.sort_by(f64::total_cmp);
-    distinct.dedup();
-    Some(format!(
-        "process_start_time_seconds goes back and forth between {} values: several processes answer at one address, and \
-         their counters cannot be told apart. Scrape each replica by itself",
-        distinct.len()
-    ))
-}
-
-fn restarts(starts: &BTreeMap<Labels, Vec<f64>>) -> impl Iterator<Item = String> {
-    let restarted = starts.iter().filter(|(_, values)| values.len() > 1);
-    restarted.map(|(labels, values)| {
-        format!("the process{} restarted {} times within these pages", labels.render(), values.len() - 1)
-    })
 }
 
 /// Parts of a family whose values only grow.
