@@ -3,7 +3,7 @@
 use firstcheck_model::signal::Labels;
 
 /// Labels that tell replicas of a deployment apart, and ranks of a replica, the coarser first.
-const PLACES: [&str; 12] = [
+const PLACES: [&str; 15] = [
     "instance",
     "pod",
     "namespace",
@@ -16,6 +16,9 @@ const PLACES: [&str; 12] = [
     "worker",
     "worker_id",
     "engine_type",
+    "Hostname",
+    "node",
+    "gpu",
 ];
 
 /// The replica and rank in words: `instance=a:8000,engine=0`; `None` where no label says.

@@ -40,6 +40,10 @@ pub struct EngineLog {
     pub costly: Vec<Remark>,
     /// Events of operation: retractions, resets of a cache, failed transfers.
     pub events: Vec<Remark>,
+    /// What connectors did with KV, in the order of the log.
+    pub kv_operations: Vec<KvOperation>,
+    /// Operations of connectors that are counted and not kept, of a log that has very many.
+    pub kv_operations_dropped: u64,
     /// Failures, in the order of the log.
     pub failures: Vec<Failure>,
     /// Failures that are counted and not kept, of a log that has very many.
@@ -252,6 +256,65 @@ pub struct Remark {
     pub line: u64,
     /// How often it stands in the log.
     pub times: u64,
+}
+
+/// What moves KV between the device and somewhere else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KvConnector {
+    /// LMCache.
+    LmCache,
+    /// NIXL.
+    Nixl,
+    /// Mooncake.
+    Mooncake,
+    /// The log does not say which.
+    Unknown,
+}
+
+/// What a connector did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KvAction {
+    /// It looked up how much of a prompt it holds.
+    Lookup,
+    /// It loaded KV into the device.
+    Load,
+    /// It stored KV from the device.
+    Store,
+    /// It moved KV between a prefill and a decode engine.
+    Transfer,
+}
+
+/// One operation of a connector, or those of an interval together. What a line does not state is missing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KvOperation {
+    /// Of which connector.
+    pub connector: KvConnector,
+    /// What it did.
+    pub action: KvAction,
+    /// How many operations succeeded: 1, or those of the interval.
+    pub count: u64,
+    /// How many failed; `None` where the version does not tell.
+    pub failed: Option<u64>,
+    /// Requests whose KV was given up before the other engine fetched it.
+    pub expired: Option<u64>,
+    /// Tokens asked for: of a lookup those of the prompt.
+    pub asked: Option<u64>,
+    /// Tokens found, loaded or stored.
+    pub tokens: Option<u64>,
+    /// Bytes moved, by all operations together.
+    pub bytes: Option<Bytes>,
+    /// How long one operation took; of several their mean.
+    pub length: Option<Seconds>,
+    /// The 90th percentile of their lengths.
+    pub length_p90: Option<Seconds>,
+    /// The process that tells it.
+    pub process: Option<String>,
+    /// When, on the log's own clock.
+    pub at: Option<Moment>,
+    /// Line, from 1.
+    pub line: u64,
 }
 
 /// Kinds of failure.

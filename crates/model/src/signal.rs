@@ -69,8 +69,88 @@ signals! {
     CacheConfig = "cache_config";
     /// Start of the server process, Unix seconds (gauge).
     ProcessStart = "process_start";
-    /// Resident memory of the process that serves the page (gauge).
+    /// Resident memory of a process, bytes (gauge).
     ProcessMemory = "process_memory";
+    /// Swapped memory of a process, bytes (gauge).
+    ProcessSwap = "process_swap";
+    /// Requests that ended in an error (counter).
+    Failed = "failed";
+    /// Requests refused because a limit was reached (counter).
+    Rejected = "rejected";
+    /// Prompt tokens, one a request (histogram).
+    PromptLength = "prompt_length";
+    /// Tokens generated, one a request (histogram).
+    GenerationLength = "generation_length";
+    /// Rounds of speculation (counter).
+    Drafts = "drafts";
+    /// Tokens drafted by speculation (counter).
+    DraftTokens = "draft_tokens";
+    /// Drafted tokens that were accepted (counter).
+    AcceptedTokens = "accepted_tokens";
+    /// Tokens looked up behind the device's prefix cache: in host memory, storage, another engine (counter).
+    ExternalQueries = "external_queries";
+    /// Of those, tokens found (counter).
+    ExternalHits = "external_hits";
+    /// Tokens of KV loaded into the device from host memory, storage or another engine (counter).
+    KvLoadedTokens = "kv_loaded_tokens";
+    /// Tokens of KV stored from the device (counter).
+    KvStoredTokens = "kv_stored_tokens";
+    /// Bytes of KV loaded (counter).
+    KvLoadedBytes = "kv_loaded_bytes";
+    /// Bytes of KV stored (counter).
+    KvStoredBytes = "kv_stored_bytes";
+    /// One load of KV, seconds (histogram).
+    KvLoadTime = "kv_load_time";
+    /// One store of KV, seconds (histogram).
+    KvStoreTime = "kv_store_time";
+    /// One transfer of KV between a prefill and a decode engine, seconds (histogram).
+    KvTransferTime = "kv_transfer_time";
+    /// Its size, bytes (histogram).
+    KvTransferBytes = "kv_transfer_bytes";
+    /// Transfers of KV that failed (counter).
+    KvTransferFailures = "kv_transfer_failures";
+    /// Requests whose KV was given up before the other engine fetched it (counter).
+    KvExpired = "kv_expired";
+    /// Anonymous memory of a container, bytes (gauge).
+    ContainerRss = "container_rss";
+    /// Swapped memory of a container, bytes (gauge).
+    ContainerSwap = "container_swap";
+    /// Memory of a container that cannot be reclaimed at once, bytes (gauge).
+    ContainerWorkingSet = "container_working_set";
+    /// Memory that a container may use, bytes; 0 is no limit (gauge).
+    ContainerLimit = "container_limit";
+    /// Scheduling periods of a container with a limit of processor time (counter).
+    ContainerCpuPeriods = "container_cpu_periods";
+    /// Of those, periods in which it was held back (counter).
+    ContainerCpuThrottled = "container_cpu_throttled";
+    /// Clock of a GPU's multiprocessors, MHz (gauge).
+    GpuSmClock = "gpu_sm_clock";
+    /// Clock of a GPU's memory, MHz (gauge).
+    GpuMemoryClock = "gpu_memory_clock";
+    /// Power that a GPU draws, watts (gauge).
+    GpuPower = "gpu_power";
+    /// Power that a GPU may draw, watts (gauge).
+    GpuPowerLimit = "gpu_power_limit";
+    /// Temperature of a GPU, degrees Celsius (gauge).
+    GpuTemperature = "gpu_temperature";
+    /// Share of time in which a kernel ran, percent (gauge).
+    GpuUtilisation = "gpu_utilisation";
+    /// Share of cycles in which tensor cores worked, 0 to 1 (gauge).
+    GpuTensorActive = "gpu_tensor_active";
+    /// Share of cycles in which device memory was read or written, 0 to 1 (gauge).
+    GpuMemoryActive = "gpu_memory_active";
+    /// Device memory in use, MiB (gauge).
+    GpuMemoryUsed = "gpu_memory_used";
+    /// What holds a GPU's clocks down now, as NVML's bits (gauge).
+    GpuThrottleReasons = "gpu_throttle_reasons";
+    /// Time for which power held a GPU's clocks down, in the exporter's unit (counter).
+    GpuPowerThrottled = "gpu_power_throttled";
+    /// Time for which heat held a GPU's clocks down, in the exporter's unit (counter).
+    GpuThermalThrottled = "gpu_thermal_throttled";
+    /// The driver's last error of a GPU, as XID; 0 is none (gauge).
+    GpuXid = "gpu_xid";
+    /// Repeated packets on a GPU's PCIe link (counter).
+    GpuPcieReplays = "gpu_pcie_replays";
 }
 
 /// Which part of a family a series is.
@@ -166,6 +246,44 @@ pub struct Delta {
 }
 
 impl Series {
+    /// What a value is multiplied by to be in the unit of its signal. Signals are in seconds and bytes; a name that ends in
+    /// another unit, as exporters by convention name theirs, says so: `_ms` and `_milliseconds`, `_us`, `_kb`, `_mb` and `_gb`
+    /// (engines mean powers of 1024). A count has no unit.
+    ///
+    /// # Example: a transfer in milliseconds
+    /// ```
+    /// use firstcheck_model::signal::{Labels, Part, Series, SeriesKind};
+    /// let series = |name: &str, part| Series {
+    ///     name: name.into(),
+    ///     labels: Labels::default(),
+    ///     page: "main".into(),
+    ///     kind: SeriesKind::Counter,
+    ///     part,
+    ///     signal: None,
+    ///     at: Vec::new(),
+    ///     value: Vec::new(),
+    /// };
+    /// assert_eq!(series("sglang:kv_transfer_latency_ms_sum", Part::Sum).unit_factor(), 1e-3);
+    /// assert_eq!(series("sglang:kv_transfer_latency_ms_count", Part::Count).unit_factor(), 1.0);
+    /// assert_eq!(series("vllm:nixl_xfer_time_seconds_sum", Part::Sum).unit_factor(), 1.0);
+    /// ```
+    pub fn unit_factor(&self) -> f64 {
+        const UNITS: [(&str, f64); 6] = [
+            ("_ms", 1e-3),
+            ("_milliseconds", 1e-3),
+            ("_us", 1e-6),
+            ("_kb", 1024.0),
+            ("_mb", 1024.0 * 1024.0),
+            ("_gb", 1024.0 * 1024.0 * 1024.0),
+        ];
+        if self.part == Part::Count {
+            return 1.0;
+        }
+        let family = ["_sum", "_bucket", "_total"].iter().find_map(|suffix| self.name.strip_suffix(suffix));
+        let family = family.unwrap_or(&self.name);
+        UNITS.iter().find(|(unit, _)| family.ends_with(unit)).map_or(1.0, |(_, factor)| *factor)
+    }
+
     /// Growth between the samples nearest to the window's start and end (one on either side where a single one is
     /// nearest to both).
     ///

@@ -1,4 +1,4 @@
-//! Events of operation: retractions, resets, transfers between caches, pauses of the collector.
+//! Events of operation: retractions, resets, failed transfers, pauses of the collector.
 
 use super::{
     reader::{At, LogReader},
@@ -7,7 +7,7 @@ use super::{
 use crate::host::gc_pause;
 
 /// Events by name with what the line contains.
-const EVENTS: [(&str, &str); 12] = [
+const EVENTS: [(&str, &str); 17] = [
     ("retraction", "Retract requests."),
     ("retraction", "Decode out of memory happened"),
     ("retraction_abort", "retract_decode: aborted"),
@@ -17,30 +17,27 @@ const EVENTS: [(&str, &str); 12] = [
     ("kv_load_recovered", "Recovered from KV load failure"),
     ("kv_blocks_overridden", "Overriding num_gpu_blocks="),
     ("kv_expired", "Releasing expired KV blocks"),
+    ("kv_transfer_failed", "NIXL transfer failure"),
+    ("kv_transfer_failed", "pulling kv_caches for "),
+    ("kv_transfer_failed", "transfer failed for request rank="),
+    ("kv_transfer_failed", "handshake failed for request rank="),
+    ("kv_transfer_failed", "bootstrap failed for request rank="),
     ("health_check_failed", "Health check failed"),
     ("watchdog", "watchdog timeout"),
     ("stats_off", "disabling stats logging to avoid incomplete stats"),
 ];
 
 /// Figures that events carry, by name.
-const FIGURES: [(&str, &str); 12] = [
+const FIGURES: [(&str, &str); 5] = [
     ("requests", "#retracted_reqs: "),
     ("new_tokens", "#new_tokens_gained: "),
     ("new_token_ratio", "#new_token_ratio: "),
     ("requests", "Recovered from KV load failure: "),
     ("cumulative", "total_num_cumulative_preemption="),
-    ("total_tokens", "Total tokens "),
-    ("hit_tokens", "hit tokens: "),
-    ("to_load", "need to load: "),
-    ("stored_tokens", "Stored "),
-    ("retrieved_tokens", "Retrieved "),
-    ("cost_ms", "cost "),
-    ("throughput_gb_s", "throughput: "),
 ];
 
 /// Parts of which every other event has one.
-pub(super) const PARTS: &[&str] =
-    &["GARBAGE COLLECTION", "gc: done", "GC took ", "LMCache hit tokens: ", "Stored ", "Retrieved "];
+pub(super) const PARTS: &[&str] = &["GARBAGE COLLECTION", "gc: done", "GC took "];
 
 /// What the listed events contain.
 pub(super) fn listed() -> impl Iterator<Item = &'static str> {
@@ -57,23 +54,14 @@ pub(super) fn take(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
         reader.event("gc_pause", message, figures, at);
         return true;
     }
-    // LMCache: `Reqid: r, Total tokens 8192, LMCache hit tokens: 4096, need to load: 4090`, `Stored 256 out of total 256
-    // tokens. size: 0.03 gb, cost 1.2 ms, throughput: 26.1 GB/s`, `Retrieved …`.
-    let connector =
-        [("lmcache_lookup", "LMCache hit tokens: "), ("lmcache_store", "Stored "), ("lmcache_load", "Retrieved ")];
-    let connector = connector.iter().find(|(kind, part)| {
-        message.contains(part)
-            && (*kind == "lmcache_lookup" || (message.contains("tokens") && message.contains("cost ")))
-    });
-    let known = connector.or_else(|| EVENTS.iter().find(|(_, part)| message.contains(part)));
-    let Some((kind, _)) = known else { return false };
+    let known = EVENTS.iter().find(|(_, part)| message.contains(part));
+    let Some((kind, part)) = known else { return false };
+    // At DEBUG the same words tell that it went well.
+    if part.starts_with("pulling ") && !message.contains(" failed: ") {
+        return false;
+    }
     let figures: Vec<_> =
         FIGURES.iter().filter_map(|(name, mark)| Some((*name, number_after(message, mark)?))).collect();
-    if kind.starts_with("lmcache") {
-        for (name, value) in &figures {
-            reader.sample(&format!("log:{kind} {name}"), None, *value, at.process, at);
-        }
-    }
     let after = message.split_once("-> ").and_then(|(_, after)| leading_number(after));
     let figures = figures.into_iter().chain(after.map(|ratio| ("new_token_ratio_after", ratio))).collect();
     reader.event(kind, message, figures, at);

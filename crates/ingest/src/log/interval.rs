@@ -7,14 +7,8 @@ use super::scan::leading_number;
 use firstcheck_model::signal::Signal;
 
 /// Parts of which every statistics line has one.
-pub(super) const PARTS: &[&str] = &[
-    "Avg prompt throughput: ",
-    "SpecDecoding metrics: ",
-    "KV Transfer metrics: ",
-    "Prefill batch",
-    "Decode batch",
-    "Iteration(",
-];
+pub(super) const PARTS: &[&str] =
+    &["Avg prompt throughput: ", "SpecDecoding metrics: ", "Prefill batch", "Decode batch", "Iteration("];
 
 /// Takes a statistics line; whether it was one.
 pub(super) fn take(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
@@ -24,12 +18,6 @@ pub(super) fn take(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
         fields(reader, "log:", &message[before.len()..], engine.as_deref(), at);
     } else if let Some(rest) = message.strip_prefix("SpecDecoding metrics: ") {
         fields(reader, "log:spec ", rest, None, at);
-    } else if let Some(rest) = message.strip_prefix("KV Transfer metrics: ") {
-        for field in rest.split(", ") {
-            if let Some((name, value)) = field.split_once('=') {
-                sample(reader, &format!("log:transfer {name}"), value, None, at);
-            }
-        }
     } else if let Some((kind, rest)) = batch(message) {
         reader.engine("sglang", None);
         fields(reader, kind, rest, at.process, at);
@@ -80,7 +68,7 @@ fn fields(reader: &mut LogReader, kind: &str, text: &str, place: Option<&str>, a
 }
 
 /// Adds one value. Percentages become shares, truth values 1 and 0.
-fn sample(reader: &mut LogReader, name: &str, value: &str, place: Option<&str>, at: &At<'_>) {
+pub(super) fn sample(reader: &mut LogReader, name: &str, value: &str, place: Option<&str>, at: &At<'_>) {
     let number = match value.trim() {
         "True" => Some(1.0),
         "False" => Some(0.0),

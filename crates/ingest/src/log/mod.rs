@@ -5,10 +5,12 @@
 //! ranks are mixed in one log; each message keeps the process that wrote it.
 
 mod choice;
+mod clock;
 mod event;
 mod failure;
 pub(crate) mod format;
 mod interval;
+mod kv_connector;
 pub mod prefix;
 mod reader;
 pub(crate) mod scan;

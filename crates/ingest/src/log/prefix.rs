@@ -7,12 +7,42 @@ pub struct Entry<'l> {
     pub process: Option<&'l str>,
     /// Level; none for lines that are not of the engine's logger.
     pub level: Option<Level>,
-    /// Seconds since the year's start, or since 1970 where the log has years; with the log's own zone.
-    pub seconds: Option<f64>,
+    /// When, as the line states it.
+    pub stated: Option<Stated>,
     /// The file in which the message is written, without its line: `gpu_worker.py`.
     pub site: Option<&'l str>,
     /// The message.
     pub message: &'l str,
+}
+
+/// A time as a line states it, in the log's own zone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stated {
+    /// The year; vLLM states none.
+    pub year: Option<i16>,
+    /// Month, from 1.
+    pub month: i8,
+    /// Day of the month, from 1.
+    pub day: i8,
+    /// Seconds of the day.
+    pub seconds: f64,
+}
+
+impl Stated {
+    /// Seconds since the start of a year without a leap day: a log without years that runs over one is a day off.
+    pub(super) fn of_year(self) -> Option<f64> {
+        const DAYS: [u32; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+        let before = DAYS.get(usize::try_from(self.month).ok()?.checked_sub(1)?)?;
+        let days = before + u32::try_from(self.day).ok()?;
+        Some(f64::from(days) * 86_400.0 + self.seconds)
+    }
+
+    /// Seconds since 1970, as if the log's zone were UTC.
+    pub(super) fn in_year(self, year: i16) -> Option<f64> {
+        let date = jiff::civil::Date::new(year, self.month, self.day).ok()?;
+        let start = jiff::tz::Offset::UTC.to_timestamp(date.to_datetime(jiff::civil::Time::midnight())).ok()?;
+        Some(start.as_second() as f64 + self.seconds)
+    }
 }
 
 /// Level of a message.
@@ -40,7 +70,7 @@ impl Level {
     }
 }
 
-/// Takes a line of vLLM or SGLang apart. Of a line that is neither only the process is taken off, if it has one.
+/// Takes a line of vLLM, SGLang or LMCache apart. Of a line that is neither only the process is taken off, if it has one.
 ///
 /// # Example: vLLM and SGLang
 /// ```
@@ -56,11 +86,14 @@ pub fn split(line: &str) -> Entry<'_> {
         return entry;
     }
     let (process, rest) = process(line);
-    let plain = Entry { process, level: None, seconds: None, site: None, message: rest };
+    if let Some(entry) = bracketed(rest).filter(|_| process.is_some()) {
+        return Entry { process, ..entry };
+    }
+    let plain = Entry { process, level: None, stated: None, site: None, message: rest };
     let Some((level, after)) = rest.split_once(' ').and_then(|(word, after)| Some((Level::of(word)?, after))) else {
         return plain;
     };
-    let Some((seconds, after)) = month_time(after) else { return plain };
+    let Some((stated, after)) = month_time(after) else { return plain };
     // Before 0.7.0 the bracket was closed but never opened.
     let site = Some(after.strip_prefix('[').unwrap_or(after)).and_then(|inner| {
         let (site, message) = inner.split_once(']').filter(|(site, _)| !site.contains(' '))?;
@@ -69,7 +102,7 @@ pub fn split(line: &str) -> Entry<'_> {
     });
     let (site, message) = site.map_or((None, after), |(site, message)| (Some(site), message));
     let message = message.strip_prefix(' ').unwrap_or(message);
-    Entry { process, level: Some(level), seconds: Some(seconds), site, message }
+    Entry { process, level: Some(level), stated: Some(stated), site, message }
 }
 
 /// `(EngineCore_DP0 pid=77) `, `(VllmWorker TP0 pid=77) `, `(VllmWorker rank=0 pid=77) `
@@ -85,29 +118,19 @@ fn process(line: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// `MM-DD HH:MM:SS ` or `YYYY-MM-DD HH:MM:SS ` as seconds, and what follows.
-fn month_time(text: &str) -> Option<(f64, &str)> {
+/// `MM-DD HH:MM:SS ` or `YYYY-MM-DD HH:MM:SS `, and what follows.
+fn month_time(text: &str) -> Option<(Stated, &str)> {
     let (date, after) = text.split_once(' ')?;
     let (time, after) = after.split_once(' ').unwrap_or((after, ""));
-    let days = match date.split('-').map(str::parse::<u32>).collect::<Result<Vec<_>, _>>().ok()?.as_slice() {
-        [month, day] => days_before(*month)? + Some(*day).filter(|day| (1..=31).contains(day))?,
-        [year, month, day] => return Some((absolute(*year, *month, *day, time)?, after)),
-        _ => return None,
+    let mut parts = date.split('-').map(str::parse::<i16>);
+    let (year, month, day) = match (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()) {
+        (month, day, None) => (None, month, day),
+        (year, month, Some(day)) => (Some(year), month, day.ok()?),
     };
-    Some((f64::from(days) * 86_400.0 + of_day(time)?, after))
-}
-
-/// Days of the year before a month, of a year without a leap day: a log that runs over one is a day off.
-fn days_before(month: u32) -> Option<u32> {
-    const DAYS: [u32; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
-    DAYS.get(usize::try_from(month).ok()?.checked_sub(1)?).copied()
-}
-
-fn absolute(year: u32, month: u32, day: u32, time: &str) -> Option<f64> {
-    let (year, month, day) = (i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?);
-    let date = jiff::civil::Date::new(year, month, day).ok()?;
-    let start = jiff::tz::Offset::UTC.to_timestamp(date.to_datetime(jiff::civil::Time::midnight())).ok()?;
-    Some(start.as_second() as f64 + of_day(time)?)
+    if parts.next().is_some() || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    Some((Stated { year, month: month as i8, day: day as i8, seconds: of_day(time)? }, after))
 }
 
 /// `HH:MM:SS`, with a fraction after a point or a comma.
@@ -119,18 +142,34 @@ fn of_day(time: &str) -> Option<f64> {
         .then(|| f64::from(hours * 3600 + minutes * 60) + seconds)
 }
 
-/// SGLang: `[2026-01-02 03:04:05] message`, with ranks and a fraction of a second or without.
+/// SGLang: `[2026-01-02 03:04:05] message`, with ranks and a fraction of a second or without. LMCache puts its name before
+/// the level, and the place after the message: `[2026-01-02 03:04:05,678] LMCache INFO: message (file.py:12:module)`.
 fn bracketed(line: &str) -> Option<Entry<'_>> {
     let (head, message) = line.strip_prefix('[')?.split_once(']')?;
-    let (seconds, after) = month_time(head)?;
     if !head.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
+    let (stated, after) = month_time(head)?;
     let process = Some(after.trim()).filter(|ranks| !ranks.is_empty());
     let message = message.strip_prefix(' ').unwrap_or(message);
-    let (level, message) = match message.split_once(": ") {
-        Some((word, rest)) if Level::of(word).is_some() => (Level::of(word), rest),
-        _ => (Some(Level::Info), message),
+    let (level, mut message) = match message.split_once(": ") {
+        Some((word, rest)) => match Level::of(word.strip_prefix("LMCache ").unwrap_or(word)) {
+            None => (Level::Info, message),
+            Some(level) => (level, rest),
+        },
+        None => (Level::Info, message),
     };
-    Some(Entry { process, level, seconds: Some(seconds), site: None, message })
+    let mut site = None;
+    if let Some((said, (file, _))) = message.rsplit_once(" (").and_then(|(said, place)| Some((said, placed(place)?))) {
+        (message, site) = (said, Some(file));
+    }
+    Some(Entry { process, level: Some(level), stated: Some(stated), site, message })
+}
+
+/// `file.py:12:module)`
+fn placed(place: &str) -> Option<(&str, &str)> {
+    let mut parts = place.strip_suffix(')')?.split(':');
+    let (file, line, module) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_place = file.ends_with(".py") && line.bytes().all(|b| b.is_ascii_digit()) && parts.next().is_none();
+    is_place.then_some((file, module))
 }

@@ -1,9 +1,11 @@
 //! Reads a log line by line into what it says.
 
 use super::{
-    choice, event,
+    choice,
+    clock::LogClock,
+    event,
     failure::{self, Traceback},
-    interval,
+    interval, kv_connector,
     prefix::{self, Entry},
     scan::clipped,
     startup,
@@ -30,15 +32,9 @@ const EVENTS: usize = 1000;
 /// Longest run of partial lines that is put together, bytes.
 const PARTIAL: usize = 1 << 20;
 
-/// Seconds of a year without a leap day.
-const YEAR: f64 = 365.0 * 86_400.0;
-
-/// A step back in time by more is a new year, not disorder.
-const HALF_YEAR: f64 = YEAR / 2.0;
-
 /// Parts of which every message that says something has one.
 static TELLING: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    let parts = [startup::PARTS, interval::PARTS, event::PARTS, failure::PARTS];
+    let parts = [startup::PARTS, interval::PARTS, kv_connector::PARTS, event::PARTS, failure::PARTS];
     let listed = choice::parts().chain(event::listed()).chain(failure::listed());
     let parts = parts.into_iter().flatten().copied().chain(listed);
     // A constant list of short words: it is far below every limit of the builder.
@@ -94,45 +90,6 @@ pub struct LogReader {
     clock: LogClock,
 }
 
-/// Time on the log's own clock: nanoseconds since its first dated line.
-#[derive(Debug, Default)]
-struct LogClock {
-    /// Unix time of the first line that a collector dated.
-    started_unix_ns: Option<i64>,
-    /// Seconds of the first line that the engine dated.
-    first: Option<f64>,
-    last: f64,
-    /// Seconds added since a year ended.
-    years: f64,
-    latest: Option<Moment>,
-}
-
-impl LogClock {
-    fn moment(&mut self, wrapped: Option<i64>, stated: Option<f64>) -> Option<Moment> {
-        let moment = if let Some(unix) = wrapped {
-            let start = *self.started_unix_ns.get_or_insert(unix);
-            Some(Moment::at(unix.saturating_sub(start)))
-        } else if self.started_unix_ns.is_some() {
-            // Two clocks cannot be mixed: the collector's was there first.
-            self.latest
-        } else {
-            stated.map(|seconds| {
-                if self.first.is_some() && seconds < self.last - HALF_YEAR {
-                    self.years += YEAR;
-                } else if self.years > 0.0 && seconds > self.last + HALF_YEAR {
-                    // A line of another process that was written before midnight.
-                    self.years -= YEAR;
-                }
-                self.last = seconds;
-                let first = *self.first.get_or_insert(seconds);
-                Moment::from_seconds(seconds + self.years - first)
-            })
-        };
-        self.latest = self.latest.max(moment);
-        moment.or(self.latest)
-    }
-}
-
 impl LogReader {
     /// A reader; `label` is how reports name the log.
     pub fn new(label: impl Into<String>) -> Self {
@@ -185,7 +142,7 @@ impl LogReader {
         // A progress bar returns to the line's start: what stands last is what was seen.
         let text = text.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or(text);
         let entry = prefix::split(text);
-        let moment = self.clock.moment(at_unix_ns, entry.seconds);
+        let moment = self.clock.moment(at_unix_ns, entry.stated);
         let understood = self.entry(&entry, At { line: number, moment, process: entry.process, site: entry.site });
         if !understood && entry.level.is_some() {
             unknown(entry.site, entry.message);
@@ -213,6 +170,7 @@ impl LogReader {
     fn message(&mut self, message: &str, at: &At<'_>) -> bool {
         Traceback::take(self, message, at)
             || startup::take(self, message, at)
+            || kv_connector::take(self, message, at)
             || interval::take(self, message, at)
             || event::take(self, message, at)
             || choice::take(self, message, at)
@@ -230,12 +188,12 @@ impl LogReader {
 
     /// Unix time of the log's moment 0, nanoseconds, where a collector dated its lines.
     pub fn started_unix_ns(&self) -> Option<i64> {
-        self.clock.started_unix_ns
+        self.clock.started_unix_ns()
     }
 
     /// The last moment of the log.
     pub fn latest(&self) -> Option<Moment> {
-        self.clock.latest
+        self.clock.latest()
     }
 
     pub(super) fn engine(&mut self, engine: &str, version: Option<&str>) {

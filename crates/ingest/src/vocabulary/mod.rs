@@ -2,16 +2,22 @@
 //!
 //! One table an engine. A name that no table knows keeps its raw name and no signal. Where an engine shows one quantity
 //! under an old and a new name on the same page, only the new one carries the signal, so that nothing counts twice.
+//!
+//! Left out are rates, ratios and means that an engine forms itself (no growth can be taken of them), parts of what a
+//! signal counts as a whole, and what no other engine has and no check asks for: their series keep their raw names.
 
+mod container;
+mod dcgm;
 mod dynamo;
 mod llama_cpp;
+mod lmcache;
 mod process;
 mod sglang;
 mod tgi;
 mod trtllm;
 mod vllm;
 
-use firstcheck_model::signal::{Part, Series, SeriesKind, Signal};
+use firstcheck_model::signal::{Labels, Part, Series, SeriesKind, Signal};
 use std::{
     collections::{HashMap, HashSet},
     sync::LazyLock,
@@ -32,52 +38,69 @@ struct Entry {
     family: &'static str,
     signal: Signal,
     shape: Shape,
-    /// An older name: it gives way where the page also has the newer one.
+    /// A name that gives way where the page also has another one for the signal: an older one, or another program's.
     old: bool,
+    /// A label and the value that it must have.
+    only: Option<(&'static str, &'static str)>,
 }
 
 const fn counter(family: &'static str, signal: Signal) -> Entry {
-    Entry { family, signal, shape: Shape::Counter, old: false }
+    Entry { family, signal, shape: Shape::Counter, old: false, only: None }
 }
 
 const fn gauge(family: &'static str, signal: Signal) -> Entry {
-    Entry { family, signal, shape: Shape::Gauge, old: false }
+    Entry { family, signal, shape: Shape::Gauge, old: false, only: None }
 }
 
 const fn histogram(family: &'static str, signal: Signal) -> Entry {
-    Entry { family, signal, shape: Shape::Histogram, old: false }
+    Entry { family, signal, shape: Shape::Histogram, old: false, only: None }
 }
 
 const fn old(entry: Entry) -> Entry {
     Entry { old: true, ..entry }
 }
 
-const TABLES: [&[Entry]; 7] = [
+/// An entry that holds for series whose label has that value alone.
+const fn only(label: &'static str, value: &'static str, entry: Entry) -> Entry {
+    Entry { only: Some((label, value)), ..entry }
+}
+
+const TABLES: [&[Entry]; 10] = [
     vllm::FAMILIES,
     sglang::FAMILIES,
     trtllm::FAMILIES,
     tgi::FAMILIES,
     llama_cpp::FAMILIES,
     dynamo::FAMILIES,
+    lmcache::FAMILIES,
     process::FAMILIES,
+    container::FAMILIES,
+    dcgm::FAMILIES,
 ];
 
-static BY_FAMILY: LazyLock<HashMap<&'static str, Entry>> =
-    LazyLock::new(|| TABLES.iter().flat_map(|table| table.iter()).map(|entry| (entry.family, *entry)).collect());
+static BY_FAMILY: LazyLock<HashMap<&'static str, Vec<Entry>>> = LazyLock::new(|| {
+    let mut families: HashMap<&'static str, Vec<Entry>> = HashMap::new();
+    for entry in TABLES.iter().flat_map(|table| table.iter()) {
+        families.entry(entry.family).or_default().push(*entry);
+    }
+    families
+});
 
-/// The entry of a raw name, and the part of the family it is, as far as the name says.
-fn entry(name: &str) -> Option<(Entry, Option<Part>)> {
-    if let Some(entry) = BY_FAMILY.get(name) {
+/// The entry of a raw name with its labels, and the part of the family it is, as far as the name says.
+fn entry(name: &str, labels: &Labels) -> Option<(Entry, Option<Part>)> {
+    let fits = |entry: &&Entry| entry.only.is_none_or(|(label, value)| labels.get(label) == Some(value));
+    if let Some(entries) = BY_FAMILY.get(name) {
+        let entry = entries.iter().find(fits)?;
         return (entry.shape != Shape::Histogram).then_some((*entry, None));
     }
     let parts = [("_sum", Some(Part::Sum)), ("_count", Some(Part::Count)), ("_bucket", None)];
     parts.into_iter().find_map(|(suffix, part)| {
-        let entry = BY_FAMILY.get(name.strip_suffix(suffix)?)?;
+        let entry = BY_FAMILY.get(name.strip_suffix(suffix)?)?.iter().find(fits)?;
         (entry.shape == Shape::Histogram).then_some((*entry, part))
     })
 }
 
-/// What a raw name means, suffix included.
+/// What a raw name means, suffix included, where no label is needed to tell.
 ///
 /// # Example: old and new names of one quantity
 /// ```
@@ -89,11 +112,12 @@ fn entry(name: &str) -> Option<(Entry, Option<Part>)> {
 /// assert_eq!(meaning("vllm:engine_sleep_state"), None);
 /// ```
 pub fn meaning(name: &str) -> Option<Signal> {
-    entry(name).map(|(entry, _)| entry.signal)
+    entry(name, &Labels::default()).map(|(entry, _)| entry.signal)
 }
 
 /// The engine that exposes names like this one.
 pub fn engine_of(name: &str) -> Option<&'static str> {
+    // LMCache lives inside an engine, and DCGM beside it: neither is one.
     const PREFIXES: [(&str, &str); 7] = [
         ("vllm:", "vllm"),
         ("sglang:", "sglang"),
@@ -120,7 +144,7 @@ pub fn apply(series: &mut [Series]) {
         series.signal = entry.map(|entry| entry.signal);
         if let Some(entry) = entry.filter(|_| series.kind == SeriesKind::Untyped) {
             series.kind = if entry.shape == Shape::Gauge { SeriesKind::Gauge } else { SeriesKind::Counter };
-            if let (Some((_, Some(part))), Part::Value) = (self::entry(&series.name), series.part) {
+            if let (Some((_, Some(part))), Part::Value) = (self::entry(&series.name, &series.labels), series.part) {
                 series.part = part;
             }
         }
@@ -135,15 +159,18 @@ fn target(series: &Series) -> Target {
     (series.page.clone(), label("instance"), label("pod"))
 }
 
-/// The entry of a series, unless it is a router's: those repeat an engine's names with the label `server`, and summing
-/// them with the engine's own would count everything twice.
+/// The entry of a series, unless it is a router's or a group's of containers: those repeat what an engine or a container
+/// says, and summing them with its own would count everything twice.
 fn known(series: &Series) -> Option<Entry> {
     if series.name.starts_with("vllm:") && series.labels.get("server").is_some() {
+        return None;
+    }
+    if series.name.starts_with("container_") && !container::is_one(&series.labels) {
         return None;
     }
     // A quantile of a summary is no bucket, sum or count of a histogram.
     if matches!(series.part, Part::Quantile(_)) {
         return None;
     }
-    entry(&series.name).map(|(entry, _)| entry)
+    entry(&series.name, &series.labels).map(|(entry, _)| entry)
 }

@@ -1,7 +1,8 @@
 //! SGLang, from 0.4 to 0.5.
 //!
 //! Left out on purpose: `cache_hit_rate` and `num_retracted_reqs` are gauges of the last report, no counters;
-//! `time_per_output_token_seconds` of 0.4 does not say whether it is a gap or a mean of a request.
+//! `time_per_output_token_seconds` of 0.4 does not say whether it is a gap or a mean of a request; queues of
+//! disaggregation are stages of a request and no queue of the engine; transfers were gauges of the last one before 0.5.10.
 
 use super::{Entry, counter, gauge, histogram, old};
 use firstcheck_model::signal::Signal;
@@ -16,6 +17,18 @@ pub(super) const FAMILIES: &[Entry] = &[
     counter("sglang:prompt_tokens_total", Signal::PromptTokens),
     counter("sglang:generation_tokens_total", Signal::GenerationTokens),
     counter("sglang:num_requests_total", Signal::Finished),
+    histogram("sglang:prompt_tokens_histogram", Signal::PromptLength),
+    histogram("sglang:generation_tokens_histogram", Signal::GenerationLength),
+    counter("sglang:spec_verify_calls_total", Signal::Drafts),
+    histogram("sglang:kv_transfer_latency_ms", Signal::KvTransferTime),
+    histogram("sglang:kv_transfer_total_mb", Signal::KvTransferBytes),
+    counter("sglang:num_transfer_failed_reqs_total", Signal::KvTransferFailures),
+    counter("sglang:load_back_tokens_total", Signal::KvLoadedTokens),
+    counter("sglang:load_back_bytes_total", Signal::KvLoadedBytes),
+    histogram("sglang:load_back_duration_seconds", Signal::KvLoadTime),
+    counter("sglang:hicache_backup_tokens_total", Signal::KvStoredTokens),
+    counter("sglang:hicache_backup_bytes_total", Signal::KvStoredBytes),
+    histogram("sglang:hicache_backup_duration_seconds", Signal::KvStoreTime),
     histogram("sglang:time_to_first_token_seconds", Signal::Ttft),
     histogram("sglang:inter_token_latency_seconds", Signal::Itl),
     histogram("sglang:request_time_per_output_token_seconds", Signal::Tpot),

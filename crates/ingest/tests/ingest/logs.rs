@@ -272,7 +272,7 @@ fn a_message_in_pieces_loses_nothing() {
 fn a_day_that_no_month_has_dates_nothing() {
     for day in ["0", "32", "4294967295"] {
         let line = format!("INFO 12-{day} 03:04:05 [a.py:1] vLLM API server version 0.9.0");
-        assert_eq!(split(&line).seconds, None, "{line}");
+        assert_eq!(split(&line).stated, None, "{line}");
         let mut source = line.as_bytes();
         let collected = collect(vec![Input::Stream("-", &mut source)], &Limits::default());
         assert_eq!(collected.read.len() + collected.unread.len(), 1, "{line}");

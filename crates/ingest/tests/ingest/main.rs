@@ -12,6 +12,8 @@ mod hang;
 mod history;
 mod host;
 mod hostile;
+mod kv_connectors;
+mod log_clock;
 mod logs;
 mod otlp;
 mod pages;

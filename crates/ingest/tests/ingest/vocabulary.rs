@@ -33,6 +33,33 @@ fn names_of_every_engine_old_and_new_have_their_meaning() {
         ("llamacpp:requests_deferred", Some(Signal::Waiting)),
         ("dynamo_frontend_time_to_first_token_seconds_count", Some(Signal::Ttft)),
         ("process_start_time_seconds", Some(Signal::ProcessStart)),
+        ("vllm:time_in_queue_requests_count", Some(Signal::QueueTime)),
+        ("vllm:external_prefix_cache_hits_total", Some(Signal::ExternalHits)),
+        ("vllm:nixl_xfer_time_seconds_bucket", Some(Signal::KvTransferTime)),
+        ("vllm:mooncake_bytes_transferred_sum", Some(Signal::KvTransferBytes)),
+        ("vllm:nixl_num_failed_transfers_total", Some(Signal::KvTransferFailures)),
+        ("vllm:kv_offload_total_bytes_total", None),
+        ("vllm:gpu_prefix_cache_hit_rate", None),
+        ("vllm:num_requests_swapped", None),
+        ("sglang:kv_transfer_latency_ms_sum", Some(Signal::KvTransferTime)),
+        ("sglang:kv_transfer_latency_ms", None),
+        ("sglang:load_back_tokens_total", Some(Signal::KvLoadedTokens)),
+        ("sglang:cache_hit_rate", None),
+        ("lmcache:num_stored_tokens_total", Some(Signal::KvStoredTokens)),
+        ("lmcache:time_to_retrieve_sum", Some(Signal::KvLoadTime)),
+        ("lmcache:retrieve_hit_rate", None),
+        ("trtllm_spec_decode_num_accepted_tokens_total", Some(Signal::AcceptedTokens)),
+        ("trtllm_request_success_total", Some(Signal::Finished)),
+        ("tgi_request_failure", Some(Signal::Failed)),
+        ("llamacpp:kv_cache_usage_ratio", Some(Signal::KvCacheUsage)),
+        ("llamacpp:spec_decode_num_drafts_total", Some(Signal::Drafts)),
+        ("dynamo_frontend_input_sequence_tokens_count", Some(Signal::PromptLength)),
+        ("dynamo_component_gpu_cache_usage_percent", Some(Signal::KvCacheUsage)),
+        ("container_memory_rss", Some(Signal::ContainerRss)),
+        ("namedprocess_namegroup_memory_bytes", None),
+        ("DCGM_FI_DEV_SM_CLOCK", Some(Signal::GpuSmClock)),
+        ("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", Some(Signal::GpuThrottleReasons)),
+        ("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", Some(Signal::GpuThrottleReasons)),
         ("my_own_metric", None),
     ];
     for (name, signal) in cases {
@@ -70,4 +97,77 @@ fn a_page_without_types_gets_kind_and_part_from_the_table() {
         facts,
         [(Part::Sum, SeriesKind::Counter), (Part::Value, SeriesKind::Gauge), (Part::Value, SeriesKind::Counter)]
     );
+}
+
+/// Signals of series in the order of the page.
+fn signals(text: &str) -> Vec<Option<Signal>> {
+    series(text).iter().map(|series| series.signal).collect()
+}
+
+#[test]
+fn memory_of_containers_counts_each_container_once() {
+    let page = "# TYPE container_memory_rss gauge\n\
+                container_memory_rss{container=\"\",id=\"/\"} 90\n\
+                container_memory_rss{container=\"\",id=\"/kubepods/pod1\",pod=\"vllm-0\"} 60\n\
+                container_memory_rss{container=\"POD\",pod=\"vllm-0\"} 1\n\
+                container_memory_rss{container=\"engine\",pod=\"vllm-0\"} 50\n\
+                container_memory_rss{name=\"vllm-1\",image=\"vllm\"} 50\n\
+                # TYPE container_memory_swap gauge\n\
+                container_memory_swap{container=\"engine\",pod=\"vllm-0\"} 5\n";
+    let rss = Some(Signal::ContainerRss);
+    assert_eq!(signals(page), [None, None, None, rss, rss, Some(Signal::ContainerSwap)]);
+}
+
+#[test]
+fn a_label_tells_what_a_family_of_several_kinds_means() {
+    let page = "# TYPE namedprocess_namegroup_memory_bytes gauge\n\
+                namedprocess_namegroup_memory_bytes{groupname=\"vllm\",memtype=\"resident\"} 3\n\
+                namedprocess_namegroup_memory_bytes{groupname=\"vllm\",memtype=\"swapped\"} 2\n\
+                namedprocess_namegroup_memory_bytes{groupname=\"vllm\",memtype=\"virtual\"} 9\n\
+                # TYPE vllm:kv_offload_total_bytes_total counter\n\
+                vllm:kv_offload_total_bytes_total{transfer_type=\"CPU_to_GPU\"} 7\n\
+                vllm:kv_offload_total_bytes_total{transfer_type=\"GPU_to_CPU\"} 8\n";
+    let found = [
+        Some(Signal::ProcessMemory),
+        Some(Signal::ProcessSwap),
+        None,
+        Some(Signal::KvLoadedBytes),
+        Some(Signal::KvStoredBytes),
+    ];
+    assert_eq!(signals(page), found);
+}
+
+#[test]
+fn a_connectors_counters_give_way_to_the_engines() {
+    let lmcache = "# TYPE lmcache:num_lookup_hits_total counter\nlmcache:num_lookup_hits_total 5\n";
+    let vllm = "# TYPE vllm:external_prefix_cache_hits_total counter\nvllm:external_prefix_cache_hits_total 5\n";
+    assert_eq!(signals(lmcache), [Some(Signal::ExternalHits)]);
+    assert_eq!(signals(&format!("{lmcache}{vllm}")), [None, Some(Signal::ExternalHits)]);
+}
+
+#[test]
+fn state_of_gpus_keeps_which_gpu_and_host_it_is_of() {
+    let page = "# TYPE DCGM_FI_DEV_POWER_USAGE gauge\n\
+                DCGM_FI_DEV_POWER_USAGE{gpu=\"0\",UUID=\"GPU-a\",Hostname=\"h\"} 651.5\n\
+                DCGM_FI_DEV_POWER_USAGE{gpu=\"1\",UUID=\"GPU-b\",Hostname=\"h\"} 90.0\n";
+    let (_dir, path) = crate::fixture::file("dcgm", page);
+    let collected =
+        firstcheck_ingest::collect(vec![firstcheck_ingest::Input::Path(path)], &firstcheck_ingest::Limits::default());
+    assert_eq!(collected.read[0].replicas, ["Hostname=h,gpu=0", "Hostname=h,gpu=1"]);
+    assert!(collected.not_understood.is_empty(), "{:?}", collected.not_understood);
+}
+
+#[test]
+fn a_name_that_ends_in_a_unit_is_brought_to_the_signals() {
+    let cases = [
+        ("sglang:kv_transfer_latency_ms_sum", Part::Sum, 1e-3),
+        ("sglang:kv_transfer_latency_ms_count", Part::Count, 1.0),
+        ("sglang:kv_transfer_total_mb_bucket", Part::Bucket(1.0), 1_048_576.0),
+        ("vllm:nixl_xfer_time_seconds_sum", Part::Sum, 1.0),
+        ("lmcache:time_to_retrieve_sum", Part::Sum, 1.0),
+    ];
+    for (name, part, factor) in cases {
+        let one = Series { name: name.into(), part, ..series("a_total 1\n").remove(0) };
+        assert_eq!(one.unit_factor(), factor, "{name}");
+    }
 }
