@@ -104,8 +104,8 @@ fn unknown(artefact: &Artefact<'_>) -> Option<(Option<u64>, String)> {
     if artefact.is_empty() {
         return Some((None, "empty".into()));
     }
-    if matches!(head.bytes(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
-        return Some((Some(1), "it is written in UTF-16: save it as UTF-8".into()));
+    if matches!(head.bytes(), [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..]) {
+        return Some((Some(1), "it is written in UTF-32: save it as UTF-8".into()));
     }
     if let Some(outline) = head.json() {
         let whole = serde_json::Deserializer::from_slice(&crate::json::lenient(head.bytes()))
@@ -152,7 +152,8 @@ fn row(path: &str, format: &Format, reading: Reading) -> ReadRow {
 pub fn page() -> String {
     let mut text = String::from(
         "# Formats\n\nWhat a file is, firstcheck tells by its content. Each may be compressed (gzip, zstd, xz), lie in \
-         a tar or zip archive, stand behind the head of an HTTP answer, or come on standard input.\n",
+         a tar or zip archive, stand behind the head of an HTTP answer, be written in UTF-16, or come on standard \
+         input. The folder of a run may be packed into an archive.\n",
     );
     let mut formats: Vec<&Format> = FORMATS.clone();
     formats.sort_by_key(|format| format.group);

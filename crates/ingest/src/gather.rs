@@ -3,7 +3,7 @@
 use crate::{
     Error, Fetched, Limits,
     guarded::guarded,
-    join::{self, Joined},
+    join::{self, BundleAt, Joined},
     numbered,
     unpack::Watch,
     vocabulary,
@@ -70,16 +70,16 @@ fn collected(inputs: Vec<Input<'_>>, limits: &Limits, watch: Option<Watch>) -> C
     let mut intake = walk.intake;
     let Joined { bundles, runs, observed, stated, beside } = join::join(&mut intake);
     let mut evidence = Evidence { stated, ..Evidence::default() };
-    for path in bundles {
-        match evidence_of(&path) {
+    for bundle in bundles {
+        match evidence_of(&bundle) {
             Ok(run) => {
-                if let Some(row) = intake.read.iter_mut().find(|row| Path::new(&row.path) == path) {
+                if let Some(row) = intake.read.iter_mut().find(|row| Path::new(&row.path) == bundle.path) {
                     describe_bundle(row, &run);
                 }
                 evidence.runs.push(run);
             }
             Err(error) => {
-                intake.read.retain(|row| Path::new(&row.path) != path);
+                intake.read.retain(|row| Path::new(&row.path) != bundle.path);
                 intake.failed(error);
             }
         }
@@ -143,8 +143,8 @@ pub fn gather_recordings(path: &Path) -> Result<(Vec<Recording>, Vec<Unread>), E
 
 fn recordings(path: &Path, limits: &Limits) -> Result<(Vec<Recording>, Vec<Unread>), Error> {
     let found = Found::of(path, limits)?;
-    let (bundles, unread) = found.open(|path| {
-        let mut recording = open(path, |bundle| bundle.recording())?;
+    let (bundles, unread) = found.open(|at| {
+        let mut recording = open(at, |bundle| bundle.recording())?;
         vocabulary::apply(&mut recording.signals);
         Ok(recording)
     })?;
@@ -220,10 +220,10 @@ impl Found {
     }
 
     /// Opens the bundles. One that is damaged is listed, unless nothing else is there.
-    fn open<T>(&self, read: impl Fn(&Path) -> Result<T, Error>) -> Result<(Vec<T>, Vec<Unread>), Error> {
+    fn open<T>(&self, read: impl Fn(&BundleAt) -> Result<T, Error>) -> Result<(Vec<T>, Vec<Unread>), Error> {
         let (mut opened, mut unread, mut first) = (Vec::new(), self.unread.clone(), None);
-        for path in &self.joined.bundles {
-            match read(path) {
+        for bundle in &self.joined.bundles {
+            match read(bundle) {
                 Ok(run) => opened.push(run),
                 Err(error) => {
                     unread.push(error.unread());
@@ -252,15 +252,15 @@ fn nothing(path: &Path, mut intake: crate::frame::Intake) -> Error {
     }
 }
 
-fn evidence_of(path: &Path) -> Result<RunEvidence, Error> {
-    let mut run = open(path, |bundle| bundle.evidence(path.display().to_string()))?;
+fn evidence_of(at: &BundleAt) -> Result<RunEvidence, Error> {
+    let mut run = open(at, |bundle| bundle.evidence(at.path.display().to_string()))?;
     vocabulary::apply(&mut run.signals);
     Ok(run)
 }
 
-fn open<T>(path: &Path, read: impl FnOnce(&Bundle) -> Result<T, firstcheck_bundle::Error>) -> Result<T, Error> {
-    guarded(path, "run bundle", || {
-        let failed = |source| Error::Bundle { path: path.into(), source: Box::new(source) };
-        read(&Bundle::open(path).map_err(failed)?).map_err(failed)
+fn open<T>(at: &BundleAt, read: impl FnOnce(&Bundle) -> Result<T, firstcheck_bundle::Error>) -> Result<T, Error> {
+    guarded(&at.path, "run bundle", || {
+        let failed = |source| Error::Bundle { path: at.path.clone(), source: Box::new(source) };
+        read(&Bundle::open(at.folder()).map_err(failed)?).map_err(failed)
     })
 }

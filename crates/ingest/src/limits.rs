@@ -25,6 +25,8 @@ pub struct Limits {
     pub entries: usize,
     /// Largest archive that is held in memory because it comes as a stream and its list stands at its end, bytes.
     pub held_archive_bytes: u64,
+    /// Largest size of the runs in one archive, which are laid on disk while they are read, bytes.
+    pub packed_bytes: u64,
     /// What all layers of an input may expand to in any case, bytes.
     pub expanded_free_bytes: u64,
     /// Beyond that, how many times larger than the input it may become.
@@ -35,8 +37,8 @@ pub struct Limits {
 
 impl Default for Limits {
     /// 1 GiB a result file, 64 MiB a line, 64 MiB a page, 8 million samples of 200,000 series, 20 reasons, 8 levels,
-    /// 2,000 files, 5 layers, 100,000 entries, 256 MiB a held archive, 1 GiB expanded freely, 200 times beyond, 1 TiB in
-    /// all.
+    /// 2,000 files, 5 layers, 100,000 entries, 256 MiB a held archive, 16 GiB of packed runs, 1 GiB expanded freely,
+    /// 200 times beyond, 1 TiB in all.
     fn default() -> Self {
         Self {
             file_bytes: 1 << 30,
@@ -50,6 +52,7 @@ impl Default for Limits {
             nesting: 5,
             entries: 100_000,
             held_archive_bytes: 1 << 28,
+            packed_bytes: 1 << 34,
             expanded_free_bytes: 1 << 30,
             expansion: 200,
             expanded_bytes: 1 << 40,

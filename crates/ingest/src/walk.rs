@@ -2,11 +2,10 @@
 
 use crate::{
     Error, Fetched, Limits,
-    frame::{Intake, Piece, What},
+    frame::{Intake, What},
     unpack::{Budget, Unpack, Watch},
 };
 use firstcheck_bundle::Bundle;
-use firstcheck_model::report::ReadRow;
 use std::{
     collections::HashSet,
     fs::{self, File},
@@ -167,25 +166,7 @@ impl Walk {
             self.repeated(path, "run");
             return Ok(());
         }
-        self.intake.begin(path, path);
-        self.intake.give(Piece::Bundle);
-        self.intake.end();
-        // How much is in it is known when it is opened.
-        let row = ReadRow {
-            path: path.display().to_string(),
-            format: "bundle".into(),
-            what: "run bundle".into(),
-            rows: 0,
-            unit: "requests".into(),
-            from_unix_s: None,
-            to_unix_s: None,
-            length_s: None,
-            engine: None,
-            version: None,
-            replicas: Vec::new(),
-            notes: Vec::new(),
-        };
-        self.intake.read.push(row);
+        self.intake.bundle(path, None);
         self.attached(path);
         Ok(())
     }

@@ -8,7 +8,9 @@ use firstcheck_model::{
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    rc::Rc,
 };
+use tempfile::TempDir;
 
 /// Characters of an example that are kept.
 const EXAMPLE: usize = 200;
@@ -31,8 +33,8 @@ pub(crate) enum Piece {
         /// Whether it is that of one stage.
         stage: bool,
     },
-    /// A run bundle, opened when it is known whether its events are wanted.
-    Bundle,
+    /// A run bundle, opened when it is known whether its events are wanted; with the folder that it was unpacked to.
+    Bundle(Option<Rc<TempDir>>),
     /// A single metrics page without a time.
     Page(Box<prometheus::Page>),
     /// Pages with their times, as series.
@@ -126,6 +128,28 @@ impl Intake {
     /// Gives typed evidence.
     pub(crate) fn give(&mut self, piece: impl Into<Piece>) {
         self.given.push(Given { path: self.path.clone(), folder: self.folder.clone(), piece: piece.into() });
+    }
+
+    /// Gives the bundle at `path`, or of that name in an archive and unpacked.
+    pub(crate) fn bundle(&mut self, path: &Path, unpacked: Option<Rc<TempDir>>) {
+        self.begin(path, path);
+        self.give(Piece::Bundle(unpacked));
+        self.end();
+        // How much is in it is known when it is opened.
+        self.read.push(ReadRow {
+            path: path.display().to_string(),
+            format: "bundle".into(),
+            what: "run bundle".into(),
+            rows: 0,
+            unit: "requests".into(),
+            from_unix_s: None,
+            to_unix_s: None,
+            length_s: None,
+            engine: None,
+            version: None,
+            replicas: Vec::new(),
+            notes: Vec::new(),
+        });
     }
 
     /// Lists a line or a part that should be readable and is not.

@@ -17,7 +17,9 @@ use pages::Pages;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
+    rc::Rc,
 };
+use tempfile::TempDir;
 
 /// A run out of a file, with the name that reports give it.
 #[derive(Debug)]
@@ -31,8 +33,28 @@ impl Piece {
     pub(crate) fn is_run(&self) -> bool {
         matches!(
             self,
-            Self::Run(_) | Self::AiperfRecords(_) | Self::AiperfSummary(_) | Self::InferencePerf { .. } | Self::Bundle
+            Self::Run(_)
+                | Self::AiperfRecords(_)
+                | Self::AiperfSummary(_)
+                | Self::InferencePerf { .. }
+                | Self::Bundle(_)
         )
+    }
+}
+
+/// A bundle to open.
+#[derive(Debug)]
+pub(crate) struct BundleAt {
+    /// As reports name it.
+    pub(crate) path: PathBuf,
+    /// Where it was unpacked to, if it lay in an archive.
+    unpacked: Option<Rc<TempDir>>,
+}
+
+impl BundleAt {
+    /// The folder to open.
+    pub(crate) fn folder(&self) -> &Path {
+        self.unpacked.as_ref().map_or(&self.path, |unpacked| unpacked.path())
     }
 }
 
@@ -40,7 +62,7 @@ impl Piece {
 #[derive(Debug, Default)]
 pub(crate) struct Joined {
     /// Bundles to open.
-    pub(crate) bundles: Vec<PathBuf>,
+    pub(crate) bundles: Vec<BundleAt>,
     /// Runs of other tools.
     pub(crate) runs: Vec<Labelled>,
     /// What deployments said of themselves where no run is known.
@@ -59,7 +81,7 @@ struct Heap {
     summaries: Vec<(PathBuf, serde_json::Value)>,
     stages: Vec<Labelled>,
     wholes: Vec<Labelled>,
-    bundles: Vec<PathBuf>,
+    bundles: Vec<BundleAt>,
     pages: Vec<(String, Page)>,
     histories: Vec<(PathBuf, History)>,
     stated: Fingerprint,
@@ -94,7 +116,7 @@ impl Heap {
             Piece::AiperfSummary(summary) => self.summaries.push((path, *summary)),
             Piece::InferencePerf { run, stage: true } => self.stages.push(*run),
             Piece::InferencePerf { run, stage: false } => self.wholes.push(*run),
-            Piece::Bundle => self.bundles.push(path),
+            Piece::Bundle(unpacked) => self.bundles.push(BundleAt { path, unpacked }),
             Piece::Page(page) => self.pages.push((name_of(&path), *page)),
             Piece::History(history) => self.histories.push((path, *history)),
             Piece::Stated(stated) => self.stated.0.extend(stated.0),

@@ -1,11 +1,13 @@
-//! What files are wrapped in: compression, archives, the head of an HTTP answer. Each layer is told by its first bytes,
-//! and nothing is ever laid on disk.
+//! What files are wrapped in: compression, archives, the head of an HTTP answer, UTF-16. Each layer is told by its first
+//! bytes. Nothing is laid on disk but the files of runs, which are opened together.
 //!
 //! What a layer expands to is bounded: see [`Budget`].
 
 mod budget;
 mod http;
+mod packed;
 mod tar;
+mod utf16;
 mod zip;
 mod zstd;
 
@@ -33,6 +35,8 @@ enum Layer {
     Zip,
     /// An HTTP answer with a head of so many bytes.
     Http(usize),
+    /// Text in UTF-16, as the shells of Windows redirect it.
+    Utf16(utf16::Order),
 }
 
 impl Layer {
@@ -48,6 +52,8 @@ impl Layer {
             Some(Self::Zip)
         } else if tar::is_tar(head) {
             Some(Self::Tar)
+        } else if let Some(order) = utf16::order(head) {
+            Some(Self::Utf16(order))
         } else {
             http::head_length(head).map(Self::Http)
         }
@@ -61,6 +67,7 @@ impl Layer {
             Self::Tar => "tar",
             Self::Zip => "zip",
             Self::Http(_) => "http",
+            Self::Utf16(_) => "UTF-16",
         }
     }
 }
@@ -129,6 +136,10 @@ impl Unpack<'_> {
             }
             Some(Layer::Tar) => tar::entries(self, &mut artefact, layers - 1),
             Some(Layer::Zip) => self.held_zip(&mut artefact, layers),
+            Some(Layer::Utf16(order)) => {
+                let mut inner = self.budget.expanded(utf16::Utf8::new(artefact, order));
+                self.stream(path, folder, &mut inner, layers - 1, at_unix_ns);
+            }
             Some(Layer::Http(head)) => {
                 let at = http::date(&artefact.head().bytes()[..head]);
                 artefact.skip(head);

@@ -3,7 +3,7 @@
 //! A reader of our own, because one that holds a long name of any length in memory would let a small archive take as much
 //! as it likes. Names are labels here: nothing is written to disk, whatever they say.
 
-use super::{Unpack, entry_folder, entry_path};
+use super::{Unpack, entry_folder, entry_path, packed::Packed};
 use crate::frame::Artefact;
 use std::{
     io::{self, Read},
@@ -79,12 +79,21 @@ struct Extended {
 /// Gives each entry of the archive.
 pub(super) fn entries(unpack: &mut Unpack<'_>, archive: &mut Artefact<'_>, layers: usize) {
     let (path, folder) = (archive.path().to_owned(), archive.folder().to_owned());
-    if let Err(error) = read(unpack, &path, archive, layers) {
+    let mut packed = Packed::new(&path, unpack.intake.limits().packed_bytes);
+    let read = read(unpack, &path, archive, &mut packed, layers);
+    packed.finish(unpack, layers);
+    if let Err(error) = read {
         unpack.refuse(&path, &folder, format!("the archive breaks off, what stands before was read: {error}"));
     }
 }
 
-fn read(unpack: &mut Unpack<'_>, path: &Path, archive: &mut Artefact<'_>, layers: usize) -> io::Result<()> {
+fn read(
+    unpack: &mut Unpack<'_>,
+    path: &Path,
+    archive: &mut Artefact<'_>,
+    packed: &mut Packed,
+    layers: usize,
+) -> io::Result<()> {
     let mut extended = Extended::default();
     let mut entries = 0;
     loop {
@@ -110,7 +119,7 @@ fn read(unpack: &mut Unpack<'_>, path: &Path, archive: &mut Artefact<'_>, layers
                 let name = extended.name.take().unwrap_or(header.name);
                 let mut content = Exact(archive.by_ref().take(size));
                 // Old archives mark a folder by its name alone.
-                if !name.ends_with('/') {
+                if !name.ends_with('/') && !packed.take(&name, &mut content)? {
                     unpack.stream(entry_path(path, &name), entry_folder(path, &name), &mut content, layers, None);
                 }
                 let rest = content.0.limit();

@@ -1,6 +1,6 @@
 //! Zip archives.
 
-use super::{Unpack, entry_folder, entry_path};
+use super::{Unpack, entry_folder, entry_path, packed::Packed};
 use crate::guarded::caught;
 use std::{
     io::{Read, Seek},
@@ -16,6 +16,7 @@ pub(super) fn entries(unpack: &mut Unpack<'_>, path: &Path, archive: impl Read +
         Err(reason) => return unpack.refuse(path, &folder, reason),
         Ok(Err(error)) => return unpack.refuse(path, &folder, format!("a damaged zip archive: {error}")),
     };
+    let mut packed = Packed::new(path, unpack.intake.limits().packed_bytes);
     let most = unpack.intake.limits().entries;
     if archive.len() > most {
         unpack.refuse(path, &folder, format!("{} entries, only the first {most} were looked at", archive.len()));
@@ -32,10 +33,15 @@ pub(super) fn entries(unpack: &mut Unpack<'_>, path: &Path, archive: impl Read +
             continue;
         }
         let name = entry.name().map_or_else(|_| format!("entry {}", index + 1), |name| name.into_owned());
-        let (name, folder) = (entry_path(path, &name), entry_folder(path, &name));
         unpack.budget.take(entry.compressed_size());
         let budget = unpack.budget.clone();
         let mut content = budget.expanded(&mut entry as &mut dyn Read);
-        unpack.stream(name, folder, &mut content, layers, None);
+        let (shown, folder) = (entry_path(path, &name), entry_folder(path, &name));
+        match packed.take(&name, &mut content) {
+            Ok(true) => {}
+            Ok(false) => unpack.stream(shown, folder, &mut content, layers, None),
+            Err(error) => unpack.refuse(&shown, &folder, error.to_string()),
+        }
     }
+    packed.finish(unpack, layers);
 }

@@ -16,33 +16,33 @@ fn path(path: &Path) -> Collected {
     collect(vec![Input::Path(path.into())], &Limits::default())
 }
 
-fn stream(bytes: &[u8], limits: &Limits) -> Collected {
+pub fn stream(bytes: &[u8], limits: &Limits) -> Collected {
     let mut source = bytes;
     collect(vec![Input::Stream("-", &mut source)], limits)
 }
 
-fn formats(collected: &Collected) -> Vec<(&str, &str)> {
+pub fn formats(collected: &Collected) -> Vec<(&str, &str)> {
     collected.read.iter().map(|row: &ReadRow| (row.path.as_str(), row.format.as_str())).collect()
 }
 
-fn reasons(collected: &Collected) -> Vec<&str> {
+pub fn reasons(collected: &Collected) -> Vec<&str> {
     collected.unread.iter().map(|unread: &Unread| unread.reason.as_str()).collect()
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-fn zstd(bytes: &[u8]) -> Vec<u8> {
+pub fn zstd(bytes: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
 /// `xz -9` of `{"version":"1.2"}`.
 const XZ: &[u8] = include_bytes!("data/version.json.xz");
 
-fn tar(entries: &[(&str, &[u8])]) -> Vec<u8> {
+pub fn tar(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, content) in entries {
         let mut block = [0_u8; 512];
@@ -62,7 +62,7 @@ fn tar(entries: &[(&str, &[u8])]) -> Vec<u8> {
     out
 }
 
-fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
+pub fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
     for (name, content) in entries {
         writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
@@ -300,7 +300,7 @@ fn unknown_content_is_told_apart() {
         (b"\x00\x01\x02binary", "binary data of no known format"),
         (b"{\"a\": 1, \"b\": 2}", "JSON of no known format (keys: a, b)"),
         (b"{\"a\": 1, ", "malformed JSON"),
-        (b"\xff\xfe{\0", "UTF-16"),
+        (b"\xff\xfe\0\0{\0\0\0", "UTF-32"),
         (b"", "empty"),
         (b"\x1f\x8b\x08\x00garbage!!", "breaks off"),
     ] {

@@ -86,13 +86,13 @@ fn that_nothing_was_answered_does_not_make_answers_unstreamed() {
 }
 
 #[test]
-fn a_byte_order_mark_is_passed_over_and_utf_16_is_named() {
+fn a_byte_order_mark_is_passed_over_and_utf_32_is_named() {
     let (_dir, path) = file("result", &format!("\u{feff}{}", fixture::VLLM));
     assert_eq!(read_recordings(&path).unwrap().len(), 1);
-    let utf16: Vec<u8> = "\u{feff}{\"a\": 1}".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    std::fs::write(&path, utf16).unwrap();
+    let utf32: Vec<u8> = "\u{feff}{\"a\": 1}".chars().flat_map(|sign| u32::from(sign).to_le_bytes()).collect();
+    std::fs::write(&path, utf32).unwrap();
     let error = read_recordings(&path).unwrap_err().to_string();
-    assert!(error.contains("UTF-16"), "{error}");
+    assert!(error.contains("UTF-32"), "{error}");
 }
 
 #[cfg(unix)]

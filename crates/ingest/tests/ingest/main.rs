@@ -19,3 +19,4 @@ mod otlp;
 mod pages;
 mod real;
 mod vocabulary;
+mod wrapped;
