@@ -50,6 +50,7 @@ fn dispatch(cli: args::Cli) -> anyhow::Result<u8> {
     match cli.verb {
         Verb::Demo(args) => commands::demo::run(args, &context),
         Verb::Run(args) => commands::run::run(*args, &context),
+        Verb::Ab(args) => commands::ab::run(*args, &context),
         Verb::Fingerprint(args) => commands::fingerprint::run(args, &context),
         Verb::Sim(args) => commands::sim::run(args, &context),
         Verb::Compare(args) => commands::compare::run(args, &context),

@@ -1,16 +1,65 @@
-//! Does what a plan says: runs cells, keeps the ledger, tells progress.
+//! Does what a plan says: takes its steps on a bench, keeps the ledger, tells progress.
 
 use crate::{
     error::Error,
     event::{Event, RatioSoFar},
-    ledger::{Entry, LedgerFile},
-    plan::pairs::{Cell, PairPlan, Step},
+    ledger::{Begun, Entry, LedgerFile, Process, Standing},
+    plan::{Cell, Errand, Plan, Step, WarmUp, Why},
 };
-use firstcheck_model::{evidence::RunEvidence, run::Role};
+use firstcheck_model::{
+    evidence::RunEvidence,
+    report::Verdict,
+    run::{Role, RunState},
+    unit::Seconds,
+};
 use std::path::{Path, PathBuf};
 
-/// A run of a cell: given the cell and where its bundle goes, the run as evidence.
-pub type RunCell<'r> = dyn FnMut(Cell, &Path) -> Result<RunEvidence, Error> + 'r;
+/// Name of the ledger in an experiment's folder.
+pub const LEDGER: &str = "ledger.jsonl";
+/// Folder of the run that shows how long to warm up.
+pub const WARM_UP_FOLDER: &str = "warm-up";
+
+/// What the steps of a plan are taken on: real deployments, simulated ones, or those of a test.
+pub trait Bench {
+    /// Starts the deployment that `errand` is about, or sees that it is there. It need not be ready yet.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    fn start(&mut self, errand: Errand) -> Result<Option<Process>, Error> {
+        let _ = errand;
+        Ok(None)
+    }
+
+    /// Learns from base how long a run warms up, with a run that goes to `bundle`.
+    ///
+    /// # Errors
+    /// The run could not be made, or shows nothing.
+    fn warm_up(&mut self, bundle: &Path) -> Result<Seconds, Error>;
+
+    /// Runs a cell after that warm-up; its bundle goes to `bundle`.
+    ///
+    /// # Errors
+    /// The run could not be made, or did not end as planned.
+    fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path) -> Result<RunEvidence, Error>;
+
+    /// Stops what was started, or what an interruption has left of it.
+    ///
+    /// # Errors
+    /// It cannot be stopped.
+    fn stop(&mut self, standing: Standing) -> Result<(), Error> {
+        let _ = standing;
+        Ok(())
+    }
+
+    /// What the pairs so far say, and whether that ends the experiment.
+    ///
+    /// # Errors
+    /// They cannot be judged.
+    fn look(&mut self, pairs: u32, runs: &Runs) -> Result<(Verdict, bool), Error>;
+
+    /// What progress shows after each pair.
+    fn so_far(&mut self, runs: &Runs) -> Option<RatioSoFar>;
+}
 
 /// Runs of both sides as they are completed.
 #[derive(Debug, Clone, Default)]
@@ -23,56 +72,163 @@ pub struct Runs {
     pub bundles: Vec<PathBuf>,
 }
 
-/// Drives `plan` in `folder` until it is done. Cells that the ledger there has are read back instead of run.
-///
-/// `after_pair` sees the runs so far after each pair and may compute what progress shows.
-///
-/// # Errors
-/// What a run, a bundle or the ledger reports.
-pub fn drive_pairs(
-    plan: PairPlan,
-    folder: &Path,
-    run: &mut RunCell<'_>,
-    after_pair: &mut dyn FnMut(u32, &Runs) -> Option<RatioSoFar>,
-    tell: &mut dyn FnMut(Event),
-) -> Result<Runs, Error> {
-    let fail = |source| Error::File { action: "create", path: folder.to_owned(), source };
-    std::fs::create_dir_all(folder).map_err(fail)?;
-    let mut ledger = LedgerFile::open(&folder.join("ledger.jsonl"), plan)?;
-    let mut runs = Runs::default();
-    let mut add = |cell: Cell, bundle: PathBuf, evidence: RunEvidence| {
-        tell(Event::RunDone { pair: cell.pair, pairs: plan.pairs, role: cell.role, bundle: bundle.clone() });
-        runs.bundles.push(bundle);
-        match cell.role {
-            Role::Base => runs.base.push(evidence),
-            Role::Candidate => runs.candidate.push(evidence),
-        }
-        if cell.order == 1 {
-            let ratio = after_pair(cell.pair, &runs);
-            tell(Event::PairDone { pair: cell.pair, pairs: plan.pairs, ratio });
-        }
-    };
-    for cell in plan.cells() {
-        if let Some(bundle) = ledger.ledger().bundle(&cell).map(|bundle| folder.join(bundle)) {
-            let evidence = read_back(&bundle)?;
-            add(cell, bundle, evidence);
-        }
-    }
-    while let Step::Run(cell) = plan.next(ledger.ledger()) {
-        let name = cell_folder(cell);
-        let bundle = folder.join(&name);
-        let evidence = run(cell, &bundle)?;
-        ledger.append(Entry::RunDone { cell, bundle: name })?;
-        add(cell, bundle, evidence);
-    }
-    Ok(runs)
+/// How an experiment ended.
+#[derive(Debug, Clone)]
+pub struct Driven {
+    /// Its runs.
+    pub runs: Runs,
+    /// Why it ended; `Err`: why it was interrupted.
+    pub end: Result<Why, String>,
 }
 
+/// Drives the plan of `begun` in `folder` until nothing is left to do or it is interrupted. What the ledger there says was
+/// done is read back instead of being done again.
+///
+/// # Errors
+/// What the bench, a bundle or the ledger reports. What was started has been stopped by then.
+pub fn drive(begun: Begun, folder: &Path, bench: &mut dyn Bench, tell: &mut dyn FnMut(Event)) -> Result<Driven, Error> {
+    let fail = |source| Error::File { action: "create", path: folder.to_owned(), source };
+    std::fs::create_dir_all(folder).map_err(fail)?;
+    let plan = begun.plan.clone();
+    let ledger = LedgerFile::open(&folder.join(LEDGER), begun)?;
+    let mut driver = Driver { plan, folder, ledger, runs: Runs::default(), bench, tell };
+    driver.read_back()?;
+    let end = match driver.go_on() {
+        Ok(why) => Ok(why),
+        Err(error) => {
+            driver.clear_up();
+            match error {
+                Error::Interrupted { reason } => Err(reason),
+                error => return Err(error),
+            }
+        }
+    };
+    Ok(Driven { runs: driver.runs, end })
+}
+
+struct Driver<'d> {
+    plan: Plan,
+    folder: &'d Path,
+    ledger: LedgerFile,
+    runs: Runs,
+    bench: &'d mut dyn Bench,
+    tell: &'d mut dyn FnMut(Event),
+}
+
+impl Driver<'_> {
+    /// Reads the runs that the ledger has. One whose bundle is not there whole will be run again.
+    fn read_back(&mut self) -> Result<(), Error> {
+        for cell in self.plan.cells() {
+            let Some(name) = self.ledger.ledger().bundle(&cell).map(ToOwned::to_owned) else { continue };
+            let bundle = self.folder.join(&name);
+            match complete_run(&bundle) {
+                Ok(run) => self.add(cell, bundle, run),
+                Err(error) => self.ledger.append(Entry::Lost { cell, why: error.to_string() })?,
+            }
+        }
+        Ok(())
+    }
+
+    fn go_on(&mut self) -> Result<Why, Error> {
+        loop {
+            let entry = match self.plan.next(self.ledger.ledger()) {
+                Step::Start(errand) => Entry::Started { errand, process: self.bench.start(errand)? },
+                Step::WarmUp => {
+                    let bundle = self.cleared(WARM_UP_FOLDER)?;
+                    Entry::WarmedUp { warm_up: self.bench.warm_up(&bundle)?, bundle: WARM_UP_FOLDER.into() }
+                }
+                Step::Run(cell) => {
+                    self.run(cell)?;
+                    continue;
+                }
+                Step::Stop(errand) => {
+                    if let Some(standing) = self.ledger.ledger().standing() {
+                        self.bench.stop(standing)?;
+                    }
+                    Entry::Stopped { errand }
+                }
+                Step::Look { pairs } => {
+                    let (verdict, decides) = self.bench.look(pairs, &self.runs)?;
+                    Entry::Looked { pairs, verdict, decides }
+                }
+                Step::Decided(why) => return Ok(why),
+            };
+            self.ledger.append(entry)?;
+        }
+    }
+
+    fn run(&mut self, cell: Cell) -> Result<(), Error> {
+        let name = cell_folder(cell);
+        let bundle = self.cleared(&name)?;
+        let warm_up = match self.plan.warm_up {
+            WarmUp::Fixed(warm_up) => warm_up,
+            WarmUp::Learnt => self.ledger.ledger().warm_up().unwrap_or(Seconds(0.0)),
+        };
+        let run = self.bench.run(cell, warm_up, &bundle)?;
+        self.ledger.append(Entry::RunDone { cell, bundle: name })?;
+        self.add(cell, bundle, run);
+        Ok(())
+    }
+
+    /// Where a bundle goes. What an interrupted run has left there is of no use: the run is made again.
+    fn cleared(&self, name: &str) -> Result<PathBuf, Error> {
+        let path = self.folder.join(name);
+        if path.exists() {
+            let fail = |source| Error::File { action: "remove", path: path.clone(), source };
+            std::fs::remove_dir_all(&path).map_err(fail)?;
+        }
+        Ok(path)
+    }
+
+    fn add(&mut self, cell: Cell, bundle: PathBuf, run: RunEvidence) {
+        let pairs = self.plan.pairs;
+        (self.tell)(Event::RunDone { pair: cell.pair, pairs, role: cell.role, bundle: bundle.clone() });
+        self.runs.bundles.push(bundle);
+        let side = match cell.role {
+            Role::Base => &mut self.runs.base,
+            Role::Candidate => &mut self.runs.candidate,
+        };
+        // A run that had to be made again comes later than those of later pairs.
+        let pair = |run: &RunEvidence| run.info.place.as_ref().map(|place| place.pair);
+        side.insert(side.partition_point(|before| pair(before) < pair(&run)), run);
+        if self.runs.base.len() == self.runs.candidate.len() {
+            let ratio = self.bench.so_far(&self.runs);
+            (self.tell)(Event::PairDone { pair: cell.pair, pairs, ratio });
+        }
+    }
+
+    /// After a failure or an interruption nothing of ours stays behind.
+    fn clear_up(&mut self) {
+        let Some(standing) = self.ledger.ledger().standing() else { return };
+        if self.bench.stop(standing).is_ok() {
+            // A ledger that cannot be written now is found without this line later, and the step is taken again.
+            let _ = self.ledger.append(Entry::Stopped { errand: standing.errand });
+        }
+    }
+}
+
+/// The run of a bundle, however it ended.
+///
+/// # Errors
+/// A bundle that cannot be read or holds no run.
 pub(crate) fn read_back(bundle: &Path) -> Result<RunEvidence, Error> {
-    firstcheck_ingest::read_runs(bundle)?.pop().ok_or_else(|| {
-        let source = std::io::Error::other("the bundle holds no run");
-        Error::File { action: "read", path: bundle.to_owned(), source }
-    })
+    firstcheck_ingest::read_runs(bundle)?.pop().ok_or_else(|| no_run(bundle, "the bundle holds no run".into()))
+}
+
+/// The run of a bundle that ended as planned.
+///
+/// # Errors
+/// As [`read_back`], and a run that was interrupted.
+pub(crate) fn complete_run(bundle: &Path) -> Result<RunEvidence, Error> {
+    let run = read_back(bundle)?;
+    match &run.info.state {
+        RunState::Complete => Ok(run),
+        RunState::Interrupted { reason } => Err(no_run(bundle, format!("it was interrupted: {reason}"))),
+    }
+}
+
+fn no_run(bundle: &Path, reason: String) -> Error {
+    Error::File { action: "use the run in", path: bundle.to_owned(), source: std::io::Error::other(reason) }
 }
 
 /// The folder of a cell's bundle: `pair-03-candidate`.

@@ -28,16 +28,49 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
-    /// The ledger belongs to another plan.
-    #[error("{} was written by another plan ({found}); asked is {asked}: use a new folder", .path.display())]
+    /// The ledger belongs to another experiment.
+    #[error("{} is the ledger of another experiment ({differences}): ask for the same, or name a new folder", .path.display())]
     OtherPlan {
         /// The ledger.
         path: PathBuf,
-        /// The plan that wrote it.
-        found: String,
-        /// The plan asked for.
-        asked: String,
+        /// What differs.
+        differences: String,
     },
+    /// The ledger does not begin with how its experiment began.
+    #[error("{}:1: a ledger begins with its plan; this one does not: name a new folder", .path.display())]
+    NoBeginning {
+        /// The ledger.
+        path: PathBuf,
+    },
+    /// The ledger is in use.
+    #[error("{} is in use by another firstcheck: wait for it, or name a new folder", .path.display())]
+    InUse {
+        /// The ledger.
+        path: PathBuf,
+    },
+    /// The plan does not balance.
+    #[error(transparent)]
+    Plan(#[from] crate::plan::PlanError),
+    /// The experiment was told to end, or a run of it was.
+    #[error("interrupted: {reason}")]
+    Interrupted {
+        /// Why.
+        reason: String,
+    },
+    /// Base answered nothing, so that no warm-up can be learnt from it.
+    #[error(
+        "base answered none of {requests} requests in full, so that it cannot be seen how long it takes to warm up: mend it, or give --warm-up"
+    )]
+    NothingAnswered {
+        /// How many were offered.
+        requests: usize,
+    },
+    /// What the caller makes failed: the trace of a length of warm-up.
+    #[error("cannot make the trace")]
+    Trace(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A scene of faults could not be set up.
+    #[error("the simulated deployment would not start")]
+    Deployment(#[from] firstcheck_sim::deployment::DeploymentError),
     /// The workload could not be made.
     #[error("cannot make the workload")]
     Workload(#[from] firstcheck_workload::error::Error),

@@ -1,6 +1,6 @@
 //! What a running experiment tells whoever shows its progress.
 
-use firstcheck_model::run::Role;
+use firstcheck_model::{metric::Metric, report::Report, run::Role};
 use std::{path::PathBuf, time::Duration};
 
 /// One thing that happened. Showing it is the caller's business.
@@ -59,4 +59,13 @@ pub struct RatioSoFar {
     pub ratio: f64,
     /// Its interval, once there is one.
     pub interval: Option<[f64; 2]>,
+}
+
+impl RatioSoFar {
+    /// That of the p95 TTFT in a comparison of the pairs so far.
+    pub fn of(report: &Report) -> Option<Self> {
+        let row = report.metric(Metric::Ttft, "p95")?;
+        let interval = row.interval.and_then(|[low, high]| Some([low.finite()?, high.finite()?]));
+        Some(Self { ratio: row.ratio?.finite()?, interval: interval.filter(|_| row.pairs > 1) })
+    }
 }

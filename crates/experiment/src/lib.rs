@@ -1,8 +1,9 @@
 //! Several runs with a purpose: a plan says the next step, the ledger what has happened, the driver does it.
 //!
-//! A plan is pure: [`plan::pairs::PairPlan::next`] looks at the ledger and names the next step, so resuming is reading
-//! the ledger and asking again. Clocks, servers and files are in [`drive`] and [`demo`] alone.
+//! A plan is pure: [`plan::Plan::next`] looks at the ledger and names the next step, so resuming is reading the ledger and
+//! asking again. What a step is taken on is a [`drive::Bench`]: clocks, servers and hooks are behind it.
 
+pub mod ab;
 pub mod demo;
 pub mod drive;
 pub mod error;
@@ -11,5 +12,6 @@ pub mod fidelity;
 pub mod ledger;
 pub mod plan;
 pub mod simulated;
+pub mod target;
 
 pub use error::Error;

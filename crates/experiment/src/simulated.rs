@@ -1,56 +1,53 @@
-//! A simulated deployment as a target: one run of it in virtual time.
+//! Simulated deployments: runs of them in virtual time.
 
-use crate::{drive::cell_folder, error::Error, plan::pairs::Cell};
-use firstcheck_bundle::write_recording;
+use crate::{drive::cell_folder, error::Error, plan::Cell};
+use firstcheck_bundle::{Rows, Writer};
 use firstcheck_ingest::vocabulary;
-use firstcheck_model::{evidence::RunEvidence, recording::Recording, run::PairPlace, slo::Slo, unit::Seconds};
-use firstcheck_sim::{EngineConfig, SimulateOptions, simulate};
+use firstcheck_model::{request::Request, run::PairPlace};
+use firstcheck_sim::{Scenario, SimulateOptions, Simulated, simulate_scenario};
 use firstcheck_workload::trace::Trace;
 use std::path::Path;
 
-/// What is common to all simulated runs of an experiment.
-#[derive(Debug, Clone)]
-pub struct SimulatedRuns<'t> {
-    /// Name of the experiment.
-    pub experiment: &'t str,
-    /// What is offered.
-    pub trace: &'t Trace,
-    /// Warm-up before the window.
-    pub warm_up: Seconds,
-    /// The SLO in force.
-    pub slo: Slo,
+/// Runs `trace` on `scenario`; its series are named as a measured run's are.
+///
+/// # Errors
+/// A deployment that would not start, or a trace or options that cannot be played.
+pub fn record(scenario: &Scenario, trace: &Trace, options: &SimulateOptions) -> Result<Simulated, Error> {
+    let mut simulated = simulate_scenario(scenario, trace, options)?;
+    vocabulary::apply(&mut simulated.recording.signals);
+    Ok(simulated)
 }
 
-impl SimulatedRuns<'_> {
-    /// Runs `cell` on `engine` in memory.
-    ///
-    /// # Errors
-    /// A configuration that the engine refuses.
-    pub fn record(&self, engine: &EngineConfig, cell: Cell) -> Result<Recording, Error> {
-        let mut options = SimulateOptions::new(cell.seed, run_name(self.experiment, cell));
-        options.warm_up = self.warm_up;
-        options.slo = Some(self.slo);
-        let mut recording = simulate(engine, self.trace, &options)?;
-        vocabulary::apply(&mut recording.signals);
-        recording.info.place = Some(PairPlace {
-            experiment: self.experiment.into(),
-            pair: cell.pair,
-            role: cell.role,
-            order: cell.order,
-            device: None,
-            cell: None,
-        });
-        Ok(recording)
+/// Writes the bundle of a simulated run, with the files that its servers leave.
+///
+/// # Errors
+/// A folder that is not empty, or cannot be written.
+pub fn write(bundle: &Path, simulated: &Simulated) -> Result<(), Error> {
+    let recording = &simulated.recording;
+    let mut writer = Writer::create(bundle, &recording.info)?;
+    let requests: Vec<(u32, Request)> = (0..).zip(recording.requests.0.iter().cloned()).collect();
+    writer.append(Rows {
+        requests: &requests,
+        events: &recording.events,
+        signals: &recording.signals,
+        spans: &recording.spans,
+    })?;
+    for attachment in &simulated.attachments {
+        writer.attach(&attachment.name, attachment.content.as_slice())?;
     }
+    writer.finish(recording.info.clone())?;
+    Ok(())
+}
 
-    /// Runs `cell` on `engine` and writes its bundle at `path`.
-    ///
-    /// # Errors
-    /// A configuration that the engine refuses, or a bundle that cannot be written.
-    pub fn run(&self, engine: &EngineConfig, cell: Cell, path: &Path) -> Result<RunEvidence, Error> {
-        let recording = self.record(engine, cell)?;
-        write_recording(path, &recording)?;
-        Ok(recording.into_evidence(path.display().to_string()))
+/// Where a cell's run stands in its experiment.
+pub fn place(experiment: &str, cell: Cell, devices: &[String]) -> PairPlace {
+    PairPlace {
+        experiment: experiment.into(),
+        pair: cell.pair,
+        role: cell.role,
+        order: cell.order,
+        device: cell.device.and_then(|device| devices.get(usize::from(device)).cloned()),
+        cell: None,
     }
 }
 

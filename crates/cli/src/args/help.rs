@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory};
 const JOBS: &[(&str, &[&str])] = &[
     ("See it work", &["demo"]),
     ("Diagnose", &["diagnose", "explain"]),
-    ("Measure", &["run", "fingerprint"]),
+    ("Measure", &["run", "ab", "fingerprint"]),
     ("Judge", &["compare"]),
     ("Rehearse", &["sim"]),
     ("Files", &["import", "report"]),

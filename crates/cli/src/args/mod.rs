@@ -1,5 +1,6 @@
 //! What the command line says: parsing only. Each verb turns its arguments into validated settings.
 
+mod ab;
 mod compare;
 mod demo;
 mod diagnose;
@@ -12,6 +13,7 @@ mod run;
 mod sim;
 mod value;
 
+pub use ab::{AbArgs, SideArg};
 pub use compare::CompareArgs;
 pub use demo::DemoArgs;
 pub use diagnose::DiagnoseArgs;
@@ -136,6 +138,7 @@ pub enum Verb {
     Diagnose(DiagnoseArgs),
     Explain(ExplainArgs),
     Run(Box<RunArgs>),
+    Ab(Box<AbArgs>),
     Fingerprint(FingerprintArgs),
     Compare(CompareArgs),
     Sim(SimArgs),

@@ -1,5 +1,6 @@
 //! One file a verb: settings from arguments, the call, the report, the exit code.
 
+pub mod ab;
 pub mod compare;
 pub mod demo;
 pub mod diagnose;

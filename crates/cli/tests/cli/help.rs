@@ -7,6 +7,7 @@ const VERBS: &[&[&str]] = &[
     &["diagnose"],
     &["explain"],
     &["run"],
+    &["ab"],
     &["fingerprint"],
     &["compare"],
     &["sim", "run"],

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a helper of a test fails the test")]
 
+mod ab;
 mod artefacts;
 mod configuration;
 mod demo;

@@ -4,23 +4,29 @@ pub mod incident;
 mod live;
 
 use crate::{
-    drive::{Runs, drive_pairs},
+    drive::{Bench, Runs, drive},
     error::Error,
     event::{Event, RatioSoFar},
-    plan::pairs::{Cell, PairPlan},
-    simulated::{SimulatedRuns, run_name},
+    ledger::Begun,
+    plan::{Cell, Plan, WarmUp},
+    simulated::{self, run_name},
 };
-use firstcheck_analyze::{compare::Policy, judge::judge, settings::Settings};
+use firstcheck_analyze::{
+    compare::{Policy, compare},
+    judge::judge,
+    settings::Settings,
+};
+use firstcheck_bundle::write_recording;
 use firstcheck_model::{
     evidence::{Evidence, RunEvidence},
-    metric::Metric,
-    report::Report,
+    recording::Recording,
+    report::{Report, Verdict},
     run::Role,
     unit::Seconds,
 };
-use firstcheck_sim::EngineConfig;
+use firstcheck_sim::{EngineConfig, Scenario, SimulateOptions};
 use firstcheck_workload::trace::Trace;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How the demonstration runs.
 #[derive(Debug, Clone)]
@@ -75,26 +81,24 @@ pub fn policy() -> Policy {
 }
 
 fn virtual_pairs(options: &DemoOptions, tell: &mut dyn FnMut(Event)) -> Result<Runs, Error> {
-    let plan = PairPlan { pairs: options.pairs, seed: options.seed };
-    let incident = Incident::new(plan.seed)?;
-    drive_pairs(
-        plan,
-        &options.out.join("pairs"),
-        &mut |cell, path| incident.runs().run(incident.engine(cell), cell, path),
-        &mut |_, runs| ratio_so_far(runs),
-        tell,
-    )
+    let mut incident = Incident::new(options.seed)?;
+    let begun = Begun::by(plan(options.pairs, options.seed));
+    Ok(drive(begun, &options.out.join("pairs"), &mut incident, tell)?.runs)
 }
 
-/// The runs of `plan` on the incident, in memory: base's and candidate's, by pair.
+fn plan(pairs: u32, seed: u64) -> Plan {
+    Plan { warm_up: WarmUp::Fixed(Seconds(WARM_UP_S)), ..Plan::of_pairs(pairs, seed) }
+}
+
+/// `pairs` pairs of runs on the incident, in memory: base's and candidate's, by pair.
 ///
 /// # Errors
 /// None for the incident's parameters; the simulated engine's own otherwise.
-pub fn incident_pairs(plan: PairPlan) -> Result<(Vec<RunEvidence>, Vec<RunEvidence>), Error> {
-    let incident = Incident::new(plan.seed)?;
+pub fn incident_pairs(pairs: u32, seed: u64) -> Result<(Vec<RunEvidence>, Vec<RunEvidence>), Error> {
+    let incident = Incident::new(seed)?;
     let (mut base, mut candidate) = (Vec::new(), Vec::new());
-    for cell in plan.cells() {
-        let recording = incident.runs().record(incident.engine(cell), cell)?;
+    for cell in plan(pairs, seed).cells() {
+        let recording = incident.record(cell, Seconds(WARM_UP_S))?;
         let side = match cell.role {
             Role::Base => &mut base,
             Role::Candidate => &mut candidate,
@@ -119,23 +123,36 @@ impl Incident {
         Ok(Self { experiment: format!("demo-{seed}"), trace, base, candidate })
     }
 
-    fn runs(&self) -> SimulatedRuns<'_> {
-        let (experiment, trace) = (&self.experiment, &self.trace);
-        SimulatedRuns { experiment, trace, warm_up: Seconds(WARM_UP_S), slo: incident::slo() }
-    }
-
-    fn engine(&self, cell: Cell) -> &EngineConfig {
-        match cell.role {
+    fn record(&self, cell: Cell, warm_up: Seconds) -> Result<Recording, Error> {
+        let engine = match cell.role {
             Role::Base => &self.base,
             Role::Candidate => &self.candidate,
-        }
+        };
+        let mut options = SimulateOptions::new(cell.seed, run_name(&self.experiment, cell));
+        options.warm_up = warm_up;
+        options.slo = Some(incident::slo());
+        let mut recording = simulated::record(&Scenario::single(engine.clone()), &self.trace, &options)?.recording;
+        recording.info.place = Some(simulated::place(&self.experiment, cell, &[]));
+        Ok(recording)
     }
 }
 
-/// The p95 TTFT ratio over the pairs so far, with its interval once there is one.
-fn ratio_so_far(runs: &Runs) -> Option<RatioSoFar> {
-    let report = firstcheck_analyze::compare::compare(&runs.base, &runs.candidate, &policy());
-    let row = report.metric(Metric::Ttft, "p95")?;
-    let interval = row.interval.and_then(|[low, high]| Some([low.finite()?, high.finite()?]));
-    Some(RatioSoFar { ratio: row.ratio?.finite()?, interval: interval.filter(|_| row.pairs > 1) })
+impl Bench for Incident {
+    fn warm_up(&mut self, _: &Path) -> Result<Seconds, Error> {
+        Ok(Seconds(WARM_UP_S))
+    }
+
+    fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path) -> Result<RunEvidence, Error> {
+        let recording = self.record(cell, warm_up)?;
+        write_recording(bundle, &recording)?;
+        Ok(recording.into_evidence(bundle.display().to_string()))
+    }
+
+    fn look(&mut self, _: u32, _: &Runs) -> Result<(Verdict, bool), Error> {
+        Ok((Verdict::None, false))
+    }
+
+    fn so_far(&mut self, runs: &Runs) -> Option<RatioSoFar> {
+        RatioSoFar::of(&compare(&runs.base, &runs.candidate, &policy()))
+    }
 }

@@ -1,10 +1,7 @@
 //! What the demonstration claims, for seeds 1 to 20.
 
 use firstcheck_analyze::{judge::judge, settings::Settings};
-use firstcheck_experiment::{
-    demo::{incident_pairs, policy},
-    plan::pairs::PairPlan,
-};
+use firstcheck_experiment::demo::{incident_pairs, policy};
 use firstcheck_model::{
     evidence::Evidence,
     finding::{Cause, Outcome},
@@ -16,7 +13,7 @@ use firstcheck_model::{
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=20;
 
 fn report(seed: u64) -> Report {
-    let (base, candidate) = incident_pairs(PairPlan { pairs: 8, seed }).unwrap();
+    let (base, candidate) = incident_pairs(8, seed).unwrap();
     judge(&Evidence::of(base), &Evidence::of(candidate), &policy(), &Settings::default())
 }
 
@@ -71,7 +68,7 @@ fn finding(seed: u64, report: &Report) {
 
 #[test]
 fn without_the_change_nothing_is_claimed() {
-    let (base, _) = incident_pairs(PairPlan { pairs: 2, seed: 1 }).unwrap();
+    let (base, _) = incident_pairs(2, 1).unwrap();
     let mut same = base.clone();
     same.iter_mut()
         .filter_map(|run| run.info.place.as_mut())

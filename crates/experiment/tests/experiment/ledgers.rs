@@ -1,74 +1,88 @@
 use firstcheck_experiment::{
     Error,
-    drive::drive_pairs,
-    event::Event,
-    ledger::{Entry, LedgerFile},
-    plan::pairs::PairPlan,
-    simulated::SimulatedRuns,
+    ledger::{Begun, Entry, LedgerFile},
+    plan::{Errand, Plan},
 };
-use firstcheck_model::{slo::Slo, unit::Seconds};
-use firstcheck_sim::EngineConfig;
-use firstcheck_workload::demo::mixed;
 use std::{fs::OpenOptions, io::Write, path::Path};
 
-const PLAN: PairPlan = PairPlan { pairs: 2, seed: 5 };
+fn begun() -> Begun {
+    Begun::by(Plan::of_pairs(2, 5))
+}
 
-fn entry(plan: PairPlan, i: usize) -> Entry {
-    Entry::RunDone { cell: plan.cells()[i], bundle: format!("run-{i}") }
+fn entry(i: usize) -> Entry {
+    Entry::RunDone { cell: begun().plan.cells()[i], bundle: format!("run-{i}") }
+}
+
+fn append(path: &Path, bytes: &[u8]) {
+    OpenOptions::new().append(true).open(path).unwrap().write_all(bytes).unwrap();
 }
 
 #[test]
 fn a_ledger_that_was_cut_reads_up_to_its_last_whole_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
-    let mut ledger = LedgerFile::open(&path, PLAN).unwrap();
-    ledger.append(entry(PLAN, 0)).unwrap();
+    let mut ledger = LedgerFile::open(&path, begun()).unwrap();
+    ledger.append(entry(0)).unwrap();
     drop(ledger);
-    OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"event\":\"run_do").unwrap();
-    let mut again = LedgerFile::open(&path, PLAN).unwrap();
-    assert_eq!(again.ledger().entries().len(), 2);
-    again.append(entry(PLAN, 1)).unwrap();
-    assert_eq!(LedgerFile::open(&path, PLAN).unwrap().ledger().entries().len(), 3, "what follows the cut is whole");
+    append(&path, b"{\"event\":\"run_do");
+    let mut again = LedgerFile::open(&path, begun()).unwrap();
+    assert_eq!(again.ledger().entries(), [Entry::Begun(begun()), entry(0), Entry::Resumed]);
+    again.append(entry(1)).unwrap();
+    drop(again);
+    let third = LedgerFile::open(&path, begun()).unwrap();
+    assert_eq!(third.ledger().entries().len(), 5, "what follows the cut is whole");
 }
 
 #[test]
-fn a_damaged_line_is_named_and_another_plan_refused() {
+fn a_damaged_line_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
-    LedgerFile::open(&path, PLAN).unwrap();
-    let other = PairPlan { pairs: 3, ..PLAN };
-    assert!(matches!(LedgerFile::open(&path, other), Err(Error::OtherPlan { .. })));
-    OpenOptions::new().append(true).open(&path).unwrap().write_all(b"not json\n").unwrap();
-    let error = LedgerFile::open(&path, PLAN).unwrap_err();
+    LedgerFile::open(&path, begun()).unwrap();
+    append(&path, b"not json\n");
+    let error = LedgerFile::open(&path, begun()).unwrap_err();
     assert!(error.to_string().contains("ledger.jsonl:2"), "{error}");
 }
 
 #[test]
-fn an_experiment_goes_on_where_it_was_stopped() {
+fn another_experiment_is_refused_and_what_differs_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let trace = mixed(40, 20.0, 1).unwrap();
-    let slo = Slo { ttft: Some(Seconds(1.0)), ..Slo::default() };
-    let simulated = SimulatedRuns { experiment: "resume", trace: &trace, warm_up: Seconds(0.0), slo };
-    let engine = EngineConfig::default();
-    let mut calls = 0;
-    let drive = |stop_after: usize, calls: &mut usize| {
-        let mut run = |cell, path: &Path| {
-            if *calls == stop_after {
-                return Err(Error::Runtime(std::io::Error::other("stopped here")));
-            }
-            *calls += 1;
-            simulated.run(&engine, cell, path)
-        };
-        let mut events = Vec::new();
-        let runs = drive_pairs(PLAN, folder.path(), &mut run, &mut |_, _| None, &mut |event| events.push(event));
-        (runs, events)
-    };
-    let (stopped, events) = drive(3, &mut calls);
-    assert!(stopped.is_err());
-    assert_eq!(events.iter().filter(|e| matches!(e, Event::RunDone { .. })).count(), 3);
-    let (resumed, _) = drive(usize::MAX, &mut calls);
-    let resumed = resumed.unwrap();
-    assert_eq!(calls, 4, "three runs were read back, one was run");
-    assert_eq!((resumed.base.len(), resumed.candidate.len(), resumed.bundles.len()), (2, 2, 4));
-    assert!(resumed.base.iter().chain(&resumed.candidate).all(|run| run.requests.len() == 40));
+    let path = folder.path().join("ledger.jsonl");
+    let mut ours = begun();
+    ours.subject.insert("candidate".into(), "http://127.0.0.1:8001".into());
+    LedgerFile::open(&path, ours.clone()).unwrap();
+    assert_eq!(LedgerFile::peek(&path).unwrap(), Some(ours.clone()));
+    let mut other = ours;
+    other.plan.pairs = 4;
+    other.subject.insert("candidate".into(), "http://127.0.0.1:8002".into());
+    let error = LedgerFile::open(&path, other).unwrap_err().to_string();
+    for part in ["pairs: 2 there, 4 asked", "candidate: http://127.0.0.1:8001 there, http://127.0.0.1:8002 asked"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn a_ledger_belongs_to_one_process_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.jsonl");
+    let first = LedgerFile::open(&path, begun()).unwrap();
+    assert!(matches!(LedgerFile::open(&path, begun()), Err(Error::InUse { .. })));
+    drop(first);
+    assert!(LedgerFile::open(&path, begun()).is_ok());
+    assert_eq!(LedgerFile::peek(&folder.path().join("none")).unwrap(), None);
+}
+
+#[test]
+fn what_stands_is_what_was_started_last_and_not_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.jsonl");
+    let errand = Errand::Run(begun().plan.cells()[0]);
+    let mut ledger = LedgerFile::open(&path, begun()).unwrap();
+    assert_eq!(ledger.ledger().standing(), None);
+    ledger.append(Entry::Started { errand, process: None }).unwrap();
+    assert!(ledger.ledger().standing().is_some_and(|s| s.errand == errand && !s.abandoned));
+    drop(ledger);
+    let mut ledger = LedgerFile::open(&path, begun()).unwrap();
+    assert!(ledger.ledger().standing().is_some_and(|s| s.abandoned), "its process may be there or not");
+    ledger.append(Entry::Stopped { errand }).unwrap();
+    assert_eq!(ledger.ledger().standing(), None);
 }

@@ -5,3 +5,4 @@ mod fidelity;
 mod incident;
 mod ledgers;
 mod plans;
+mod resuming;

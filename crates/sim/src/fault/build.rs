@@ -22,6 +22,20 @@ pub fn healthy(deployment: &Deployment, trace: &Trace, faults: &[Fault]) -> Resu
     build(deployment, trace, &scenes_of(faults), &[])
 }
 
+/// The same with `acting` alone acting, in the scenes that all of `faults` need: one side of a comparison, where the sides
+/// differ in nothing but what acts.
+///
+/// # Errors
+/// A phase whose deployment could not run.
+pub fn one_side(
+    healthy: &Deployment,
+    trace: &Trace,
+    acting: &[Fault],
+    faults: &[Fault],
+) -> Result<Scenario, DeploymentError> {
+    build(healthy, trace, &scenes_of(faults), acting)
+}
+
 /// The scenes that faults need, each once.
 fn scenes_of(faults: &[Fault]) -> Vec<Scene> {
     let mut scenes: Vec<Scene> = Vec::new();

@@ -12,7 +12,7 @@ pub mod scene;
 mod traffic;
 mod values;
 
-pub use build::{healthy, scenario};
+pub use build::{healthy, one_side, scenario};
 pub use catalogue::{catalogue, find};
 pub use error::FaultError;
 pub use rig::Rig;

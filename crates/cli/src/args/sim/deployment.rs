@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use firstcheck_sim::{fault::Severity, router::RoutingPolicy};
 
 /// Which deployment.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Deployment")]
 pub struct DeploymentArgs {
     /// Whose scheduler, cache and metrics

@@ -4,11 +4,13 @@ mod deployment;
 mod faults;
 mod run;
 mod serve;
+mod target;
 
 pub use deployment::{DeploymentArgs, EngineArg, FaultArgs};
 pub use faults::{FaultFormat, FaultsArgs};
 pub use run::{SimArrivalArgs, SimRecordArgs, SimRunArgs};
 pub use serve::ServeArgs;
+pub use target::SimTargetArgs;
 
 use clap::{Args, Subcommand};
 

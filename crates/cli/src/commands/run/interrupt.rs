@@ -4,7 +4,7 @@ use firstcheck_load::Stop;
 use std::thread;
 
 /// Watches for the first signal, on a thread of its own that ends with the process.
-pub(super) fn watch(stop: Stop) {
+pub(in crate::commands) fn watch(stop: Stop) {
     let spawned = thread::Builder::new().name("signals".into()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         // Without a runtime there is no handler: the signal then ends the process, and the journal keeps the rows.

@@ -1,6 +1,6 @@
 //! `firstcheck run`: a deployment is offered a workload, once or at several levels.
 
-mod interrupt;
+pub(super) mod interrupt;
 pub(super) mod levels;
 mod settings;
 pub(super) mod workload;

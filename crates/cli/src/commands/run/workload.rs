@@ -69,15 +69,33 @@ impl Workload {
         self.spec.source == Source::Synthetic
     }
 
+    /// What it is made of, but for the salt and the arrivals: equal descriptions and seeds make equal traces.
+    pub(in crate::commands) fn described(&self) -> anyhow::Result<String> {
+        let spec = Spec { salt: None, arrivals: None, ..self.spec.clone() };
+        serde_json::to_string(&spec).context("cannot describe the workload")
+    }
+
     /// The trace with `arrivals`, and rows of its file that were left out.
     ///
     /// # Errors
     /// A workload that cannot be made, with its file.
     pub(in crate::commands) fn trace(&self, arrivals: Option<ArrivalProcess>) -> anyhow::Result<(Trace, Vec<Unread>)> {
+        self.trace_after(self.warm_up, arrivals)
+    }
+
+    /// The same with a warm-up of that length.
+    ///
+    /// # Errors
+    /// As [`Workload::trace`].
+    pub(in crate::commands) fn trace_after(
+        &self,
+        warm_up: Duration,
+        arrivals: Option<ArrivalProcess>,
+    ) -> anyhow::Result<(Trace, Vec<Unread>)> {
         let mut spec = self.spec.clone();
         spec.arrivals = arrivals;
         // The trace covers the warm-up as well.
-        spec.duration_s = self.window.map(|window| (self.warm_up + window).as_secs_f64());
+        spec.duration_s = self.window.map(|window| (warm_up + window).as_secs_f64());
         if let (Some(ArrivalProcess::Closed { concurrency }), Some(seconds), None) =
             (spec.arrivals, spec.duration_s, spec.requests)
             && spec.source == Source::Synthetic

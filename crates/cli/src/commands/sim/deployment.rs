@@ -11,7 +11,7 @@ use firstcheck_sim::{
 ///
 /// # Errors
 /// A `--set` that does not fit, or a deployment that would not start.
-pub(super) fn deployment(args: &DeploymentArgs) -> anyhow::Result<Deployment> {
+pub(in crate::commands) fn deployment(args: &DeploymentArgs) -> anyhow::Result<Deployment> {
     let mut deployment = match (args.prefill, args.decode) {
         (Some(prefill), Some(decode)) => Deployment::disaggregated(&engine(args), prefill, decode),
         _ => Deployment::uniform(engine(args), args.replicas),
@@ -31,7 +31,7 @@ pub(super) fn deployment(args: &DeploymentArgs) -> anyhow::Result<Deployment> {
 ///
 /// # Errors
 /// The first that there is not, or that is given what it does not take.
-pub(super) fn faults(args: &FaultArgs) -> Result<Vec<Fault>, FaultError> {
+pub(in crate::commands) fn faults(args: &FaultArgs) -> Result<Vec<Fault>, FaultError> {
     args.fault.iter().map(|text| Fault::parse(text, args.severity.into())).collect()
 }
 

@@ -1,8 +1,8 @@
 //! `firstcheck sim`: the simulated engine by itself.
 
-mod deployment;
+pub(super) mod deployment;
 mod faults;
-mod run;
+pub(super) mod run;
 mod serve;
 
 use crate::{

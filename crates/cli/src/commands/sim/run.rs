@@ -11,14 +11,9 @@ use crate::{
     output,
 };
 use anyhow::{Context as _, bail};
-use firstcheck_bundle::{Rows, Writer};
-use firstcheck_ingest::vocabulary;
-use firstcheck_model::{
-    exit_code::FINE,
-    request::{Fate, Request},
-    unit::Seconds,
-};
-use firstcheck_sim::{SimulateOptions, Simulated, fault, simulate::Artefacts, simulate_scenario};
+use firstcheck_experiment::simulated;
+use firstcheck_model::{exit_code::FINE, request::Fate, unit::Seconds};
+use firstcheck_sim::{SimulateOptions, Simulated, fault, simulate::Artefacts};
 use firstcheck_workload::{arrivals::ArrivalProcess, spec::Spec, trace::Trace};
 use std::{
     ffi::OsString,
@@ -52,9 +47,8 @@ pub(super) fn run(args: SimRunArgs, context: &Context) -> anyhow::Result<u8> {
     let options = SimulateOptions { slo, ..options(&workload, &record, &out) };
     let set_up = if wrong.healthy { fault::healthy } else { fault::scenario };
     let scenario = set_up(&deployment, &trace, &faults)?;
-    let mut simulated = simulate_scenario(&scenario, &trace, &options)?;
-    vocabulary::apply(&mut simulated.recording.signals);
-    write_bundle(&out, &simulated)?;
+    let simulated = simulated::record(&scenario, &trace, &options)?;
+    simulated::write(&out, &simulated)?;
     let text = serde_json::to_string_pretty(&simulated.truth).context("cannot write the truth")?;
     fs::write(&truth, text + "\n").with_context(|| format!("cannot write {}", truth.display()))?;
     let mut said = said(&simulated, &trace, deployment.replicas.len());
@@ -97,7 +91,11 @@ fn offered(mut args: WorkloadArgs, record: &SimRecordArgs, configured: &Spec) ->
     Workload::new(args, &period, configured)
 }
 
-fn process(args: &SimArrivalArgs, workload: &Workload, configured: &Spec) -> anyhow::Result<Option<ArrivalProcess>> {
+pub(in crate::commands) fn process(
+    args: &SimArrivalArgs,
+    workload: &Workload,
+    configured: &Spec,
+) -> anyhow::Result<Option<ArrivalProcess>> {
     let silent = args.rate.is_none() && args.concurrency.is_none() && configured.arrivals.is_none();
     let arrivals = ArrivalArgs {
         rate: if silent && workload.is_synthetic() { Some(DEFAULT_RATE) } else { args.rate },
@@ -121,23 +119,6 @@ fn options(workload: &Workload, record: &SimRecordArgs, out: &Path) -> SimulateO
     // A line a step is much of a file and seldom asked for.
     options.artefacts = Artefacts { steps: false, ..Artefacts::ALL };
     options
-}
-
-fn write_bundle(out: &Path, simulated: &Simulated) -> anyhow::Result<()> {
-    let recording = &simulated.recording;
-    let mut writer = Writer::create(out, &recording.info)?;
-    let requests: Vec<(u32, Request)> = (0..).zip(recording.requests.0.iter().cloned()).collect();
-    writer.append(Rows {
-        requests: &requests,
-        events: &recording.events,
-        signals: &recording.signals,
-        spans: &recording.spans,
-    })?;
-    for attachment in &simulated.attachments {
-        writer.attach(&attachment.name, attachment.content.as_slice())?;
-    }
-    writer.finish(recording.info.clone())?;
-    Ok(())
 }
 
 /// What was done, in a few lines.

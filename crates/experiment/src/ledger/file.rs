@@ -1,59 +1,12 @@
-//! What has happened so far: append-only JSON lines beside the bundles.
+//! The ledger on disk: append-only JSON lines beside the bundles.
 
-use crate::{
-    error::Error,
-    plan::pairs::{Cell, PairPlan},
-};
-use serde::{Deserialize, Serialize};
+use super::{Begun, Entry, Ledger};
+use crate::error::Error;
 use std::{
-    fs::{File, OpenOptions},
+    fs::{File, OpenOptions, TryLockError},
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
 };
-
-/// One thing that happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "event")]
-pub enum Entry {
-    /// The experiment began, by this plan.
-    Begun {
-        /// The plan.
-        plan: PairPlan,
-    },
-    /// A run ended and its bundle is complete.
-    RunDone {
-        /// Which.
-        cell: Cell,
-        /// The bundle's folder, relative to the ledger's.
-        bundle: String,
-    },
-}
-
-/// All entries so far, in order.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ledger {
-    entries: Vec<Entry>,
-}
-
-impl Ledger {
-    /// The entries, oldest first.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
-    /// Adds an entry in memory.
-    pub fn push(&mut self, entry: Entry) {
-        self.entries.push(entry);
-    }
-
-    /// The bundle of a cell, if its run is done.
-    pub fn bundle(&self, cell: &Cell) -> Option<&str> {
-        self.entries.iter().find_map(|entry| match entry {
-            Entry::RunDone { cell: c, bundle } if c == cell => Some(bundle.as_str()),
-            _ => None,
-        })
-    }
-}
 
 /// A ledger on disk.
 #[derive(Debug)]
@@ -64,28 +17,48 @@ pub struct LedgerFile {
 }
 
 impl LedgerFile {
-    /// Opens the ledger at `path`, or begins one for `plan`.
+    /// Opens the ledger at `path` and notes that the experiment is taken up again, or begins one.
     ///
     /// A last line without its end was cut by a crash: it is dropped, and its step will be taken again.
     ///
     /// # Errors
-    /// A file that cannot be read, a line that is no entry, or a ledger of another plan.
-    pub fn open(path: &Path, plan: PairPlan) -> Result<Self, Error> {
+    /// A file that cannot be read, a line that is no entry, or a ledger of another experiment.
+    pub fn open(path: &Path, begun: Begun) -> Result<Self, Error> {
         let fail = |action| move |source| Error::File { action, path: path.to_owned(), source };
         let mut options = OpenOptions::new();
         let file = options.read(true).append(true).create(true).open(path).map_err(fail("open"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Error::InUse { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(fail("lock")(source)),
+        }
         let (ledger, whole) = read(path, &file)?;
         file.set_len(whole).map_err(fail("repair"))?;
         let mut opened = Self { path: path.to_owned(), file, ledger };
         match opened.ledger.entries().first() {
-            None => opened.append(Entry::Begun { plan })?,
-            Some(Entry::Begun { plan: found }) if *found == plan => {}
-            Some(other) => {
-                let (found, asked) = (format!("{other:?}"), format!("{plan:?}"));
-                return Err(Error::OtherPlan { path: path.to_owned(), found, asked });
+            None => opened.append(Entry::Begun(begun))?,
+            Some(Entry::Begun(found)) => {
+                let differences = found.differences(&begun);
+                if !differences.is_empty() {
+                    return Err(Error::OtherPlan { path: path.to_owned(), differences: differences.join("; ") });
+                }
+                opened.append(Entry::Resumed)?;
             }
+            Some(_) => return Err(Error::NoBeginning { path: path.to_owned() }),
         }
         Ok(opened)
+    }
+
+    /// How the experiment at `path` began; none where there is no ledger or nothing whole in it.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or a line that is no entry.
+    pub fn peek(path: &Path) -> Result<Option<Begun>, Error> {
+        match File::open(path) {
+            Ok(file) => Ok(read(path, &file)?.0.begun().cloned()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(Error::File { action: "open", path: path.to_owned(), source }),
+        }
     }
 
     /// What has happened so far.

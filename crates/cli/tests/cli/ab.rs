@@ -1,0 +1,100 @@
+//! `firstcheck ab` on simulated deployments.
+
+use crate::{
+    harness::{Bench, Said},
+    schema,
+};
+use firstcheck_model::{
+    metric::Metric,
+    report::{Report, Verdict},
+};
+use std::time::{Duration, Instant};
+
+/// A short experiment of two pairs.
+const SHORT: [&str; 12] =
+    ["--rate", "6", "--warm-up", "5s", "--duration", "20s", "--pairs", "2", "--format", "json", "--out", "ab"];
+
+fn ab<'a>(candidate: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["ab", "--base", "sim:--blocks 8200", "--candidate", candidate][..], &SHORT, more].concat()
+}
+
+fn report(said: &Said) -> Report {
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+}
+
+#[test]
+fn a_fault_fails_and_compare_says_the_same_of_the_folder() {
+    let bench = Bench::new();
+    let slow = "sim:slow-replica:host_ms=20 --blocks 8200";
+    let args = ["ab", "--base", "sim:--blocks 8200", "--candidate", slow, "--rate", "4", "--warm-up", "5s"];
+    let more = ["--duration", "60s", "--pairs", "8", "--format", "json", "--out", "ab", "--load", "0.5"];
+    let said = bench.expect(1, &[&args[..], &more].concat());
+    let value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(schema::violations(&value), Vec::<String>::new());
+    let found = report(&said);
+    assert_eq!((found.verb.as_str(), found.verdict), ("ab", Verdict::Fail), "{:?}", found.why);
+
+    let sides = |role: &str| (1..=8).map(|n| format!("ab/pair-{n:02}-{role}")).collect::<Vec<_>>();
+    let (base, candidate) = (sides("base"), sides("candidate"));
+    let mut compare: Vec<&str> = vec!["compare", "--base"];
+    compare.extend(base.iter().map(String::as_str));
+    compare.push("--candidate");
+    compare.extend(candidate.iter().map(String::as_str));
+    compare.extend(["--format", "json"]);
+    let again = report(&bench.expect(1, &compare));
+    assert_eq!((again.verdict, &again.why, &again.metrics), (found.verdict, &found.why, &found.metrics));
+}
+
+#[test]
+fn the_sides_differ_in_nothing_but_what_acts() {
+    let bench = Bench::new();
+    // The fault needs a scene of its own (several replicas), which base gets as well.
+    let args = ["ab", "--base", "sim:", "--candidate", "sim:slow-replica", "--rate", "6", "--warm-up", "0s"];
+    let said = bench.call(&[&args[..], &["--duration", "10s", "--pairs", "2", "--format", "json"]].concat());
+    let found = report(&said);
+    assert_eq!(found.differences, [], "{:?}", found.why);
+    assert!(found.metric(Metric::Ttft, "p50").is_some_and(|row| row.pairs == 2));
+}
+
+#[test]
+fn a_killed_experiment_goes_on_and_ends_as_one_that_was_not() {
+    let whole = Bench::new();
+    let candidate = "sim:--blocks 8300";
+    let expected = whole.call(&ab(candidate, &[]));
+    for wanted in [2, 5, 9] {
+        let bench = Bench::new();
+        let ledger = bench.path("ab/ledger.jsonl");
+        let lines = || std::fs::read_to_string(&ledger).map_or(0, |text| text.lines().count());
+        let mut child = bench.command(&ab(candidate, &["--quiet"])).spawn().unwrap();
+        let begun = Instant::now();
+        while lines() < wanted && child.try_wait().unwrap().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(120), "{} lines of the ledger", lines());
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let said = bench.call(&ab(candidate, &[]));
+        assert_eq!((said.code, &said.out), (expected.code, &expected.out), "killed after {wanted} lines");
+        assert!(std::fs::read_to_string(&ledger).unwrap().contains("\"resumed\""));
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_its_mend() {
+    let bench = Bench::new();
+    bench.write("full", "");
+    let cases: [(&[&str], &str); 5] = [
+        (&["ab", "--base", "sim:no-such-fault", "--candidate", "sim:"], "no-such-fault"),
+        (&["ab", "--base", "sim:--no-such-option 3", "--candidate", "sim:"], "--no-such-option"),
+        (&["ab", "--base", "sim:", "--candidate", "sim:", "--pairs", "7"], "multiple of 2"),
+        (&["ab", "--base", "sim:", "--candidate", "sim:", "--load", "no"], "expected a share"),
+        (&["ab", "--base", "sim:", "--candidate", "sim:", "--out", "."], "name a new folder with --out"),
+    ];
+    for (args, expected) in cases {
+        let said = bench.expect(2, args);
+        assert!(said.err.contains(expected), "{args:?}: {}", said.err);
+    }
+    bench.call(&ab("sim:", &[]));
+    let said = bench.expect(2, &ab("sim:", &["--seed", "9"]));
+    assert!(said.err.contains("seed: 1 there, 9 asked"), "{}", said.err);
+}

@@ -1,0 +1,106 @@
+//! Two deployments measured in interleaved pairs, and judged.
+
+mod bench;
+
+use crate::{
+    drive::{Driven, drive},
+    error::Error,
+    event::Event,
+    ledger::Begun,
+    plan::Why,
+    target::Target,
+};
+use bench::AbBench;
+use firstcheck_analyze::{compare::Policy, judge::judge, settings::Settings};
+use firstcheck_load::Stop;
+use firstcheck_model::{
+    evidence::Evidence,
+    report::{Report, Verdict},
+    slo::Slo,
+    unit::Seconds,
+};
+use firstcheck_workload::trace::Trace;
+use std::{path::PathBuf, time::Duration};
+
+/// Why a trace could not be made.
+pub type TraceError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What is offered to both sides.
+pub struct Offer {
+    /// The trace that covers a warm-up of that length and the window after it.
+    pub trace: Box<dyn Fn(Seconds) -> Result<Trace, TraceError>>,
+    /// Length of the window; `None`: to the end of the trace.
+    pub window: Option<Duration>,
+    /// Objective of goodput, noted in each run.
+    pub slo: Option<Slo>,
+    /// Offered rate over the highest without a growing queue, where that is known.
+    pub load: Option<f64>,
+    /// Time between two readings of metrics pages.
+    pub scrape_interval: Duration,
+}
+
+/// What is compared with what, how, and where it goes.
+pub struct AbOptions {
+    /// The experiment: its plan and what tells it from another.
+    pub begun: Begun,
+    /// What is known to be good.
+    pub base: Target,
+    /// What is in question.
+    pub candidate: Target,
+    /// What both are offered.
+    pub offer: Offer,
+    /// What is gated.
+    pub policy: Policy,
+    /// Parameters of checks.
+    pub settings: Settings,
+    /// Folder of the ledger and the bundles.
+    pub out: PathBuf,
+    /// Ends it early.
+    pub stop: Stop,
+}
+
+/// How it ended.
+#[derive(Debug, Clone)]
+pub struct AbOutcome {
+    /// The comparison of all pairs that there are.
+    pub report: Report,
+    /// Their bundles.
+    pub bundles: Vec<PathBuf>,
+    /// Why it ended; `Err`: why it was interrupted.
+    pub end: Result<Why, String>,
+}
+
+/// Measures both sides in pairs until the plan is fulfilled or a look decides, and judges them. In a folder with a ledger
+/// of the same experiment it goes on where that ended.
+///
+/// # Errors
+/// A plan that does not balance, a deployment that cannot be started, a folder that cannot be written.
+pub fn ab(options: AbOptions, tell: &mut dyn FnMut(Event)) -> Result<AbOutcome, Error> {
+    options.begun.plan.check()?;
+    let (begun, out) = (options.begun.clone(), options.out.clone());
+    let mut bench = AbBench::new(options);
+    let Driven { runs, end } = drive(begun.clone(), &out, &mut bench, tell)?;
+    let options = bench.options;
+    let (base, candidate) = (Evidence::of(runs.base), Evidence::of(runs.candidate));
+    let pairs = base.runs.len().min(candidate.runs.len());
+    let mut report = judge(&base, &candidate, &options.policy, &options.settings);
+    report.verb = "ab".into();
+    report.seed = Some(begun.plan.seed);
+    match &end {
+        Ok(Why::AllPairs) => report.notes.push(format!("all {pairs} planned pairs were run")),
+        Ok(Why::Look { pairs }) => {
+            report.notes.push(format!("the look after {pairs} of {} pairs decided", begun.plan.pairs));
+        }
+        Err(reason) => interrupted(&mut report, reason, pairs, begun.plan.pairs),
+    }
+    Ok(AbOutcome { report, bundles: runs.bundles, end })
+}
+
+/// What was interrupted decides nothing: how many pairs there are was not chosen by the plan.
+fn interrupted(report: &mut Report, reason: &str, pairs: usize, planned: u32) {
+    if report.verdict != Verdict::NotComparable {
+        report.verdict = Verdict::Inconclusive;
+    }
+    let why = format!("interrupted after {pairs} of {planned} pairs: {reason}; the same command goes on from there");
+    report.why.insert(0, why);
+}
