@@ -19,7 +19,7 @@ pub fn examine(evidence: &Evidence, settings: &Settings) -> Report {
     let mut report = Report::new("diagnose", TOOL);
     let mut fingerprint = evidence.stated.clone();
     for run in &evidence.runs {
-        fingerprint.0.extend(run.info.fingerprint.0.clone());
+        fingerprint.merge(&run.info.fingerprint);
     }
     // One field has one value: what the runs do not agree in is said beside it.
     report.notes.extend(mixed("what was read", evidence.runs.iter().map(|run| &run.info.fingerprint)));

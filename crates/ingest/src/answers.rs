@@ -61,7 +61,7 @@ fn take(
         return Err(Error::malformed(artefact.path(), None, format, "none of the fields that such an answer has"));
     }
     let reading = Reading {
-        rows: stated.0.len() as u64,
+        rows: stated.len() as u64,
         unit: "settings",
         engine: stated.get(field::ENGINE).map(str::to_owned),
         version: stated.get(field::ENGINE_VERSION).map(str::to_owned),

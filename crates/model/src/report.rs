@@ -1,10 +1,11 @@
 //! One report structure for every verb; renderers only lay it out.
 
 use crate::{
+    comparability::Ruling,
     finding::Finding,
-    fingerprint::Fingerprint,
+    fingerprint::{Fingerprint, Group, Impact},
     metric::{Metric, Stat},
-    run::{ClientHealth, Origin, RunId, RunState},
+    run::{ClientHealth, Origin, Role, RunId, RunState},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::collections::BTreeMap;
@@ -321,15 +322,73 @@ pub struct Parameter {
     pub meaning: String,
 }
 
+/// How a difference between two deployments came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Came {
+    /// Somebody set it: an option, an environment variable, another version, another model.
+    Given,
+    /// Nobody set it on either side: the two versions have different defaults.
+    DefaultChanged,
+    /// Hardware, driver, libraries, host, network.
+    Environment,
+    /// The engine computed it from everything else (KV blocks from the memory that was left).
+    Computed,
+    /// Whether somebody set it is not known: a side's options are not.
+    Untold,
+}
+
+impl Came {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::DefaultChanged => "default changed",
+            Self::Environment => "environment",
+            Self::Computed => "computed",
+            Self::Untold => "given or default, not told",
+        }
+    }
+}
+
 /// A difference between the two sides' fingerprints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// Field.
     pub field: String,
+    /// What it speaks of.
+    pub group: Group,
     /// Base's value.
     pub base: String,
     /// Candidate's value.
     pub candidate: String,
+    /// Where base's value was read.
+    pub base_from: String,
+    /// Where the candidate's value was read.
+    pub candidate_from: String,
+    /// How it came about.
+    pub came: Came,
+    /// What the field is known to do to serving.
+    pub impact: Impact,
+    /// That in words; null where nothing is known.
+    pub effect: Option<String>,
+    /// Between which versions the default is known to have changed, in words; null where it is not.
+    pub since: Option<String>,
+}
+
+/// A field that one side states and the other does not: whether it differs is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OneSided {
+    /// Field.
+    pub field: String,
+    /// What it speaks of.
+    pub group: Group,
+    /// The side that states it.
+    pub side: Role,
+    /// Its value.
+    pub value: String,
+    /// Where it was read.
+    pub from: String,
 }
 
 /// What a verb found: the one structure that every renderer and the exit code read.
@@ -347,8 +406,14 @@ pub struct Report {
     pub invalid: Vec<String>,
     /// Both sides.
     pub sides: Sides,
-    /// What differs between the deployments.
+    /// Whether the sides may be compared: what stands in the way, the weightiest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comparability: Vec<Ruling>,
+    /// What differs between the deployments, the most telling first.
     pub differences: Vec<Difference>,
+    /// What only one of the deployments states, the most telling first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub one_sided: Vec<OneSided>,
     /// Metrics.
     pub metrics: Vec<MetricRow>,
     /// Where time was gained or lost.
@@ -383,7 +448,9 @@ impl Report {
             why: Vec::new(),
             invalid: Vec::new(),
             sides: Sides::default(),
+            comparability: Vec::new(),
             differences: Vec::new(),
+            one_sided: Vec::new(),
             metrics: Vec::new(),
             stages: Vec::new(),
             findings: Vec::new(),

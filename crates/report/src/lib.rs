@@ -4,6 +4,7 @@
 //! person who has ten seconds, Markdown for a pull request, JSON for programs. Only JSON is an interface: its schema
 //! lies in `docs/schema/`.
 
+mod deployments;
 mod evidence;
 mod layout;
 mod markdown;

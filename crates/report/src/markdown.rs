@@ -1,7 +1,7 @@
 //! Tables for a pull request.
 
 use crate::{
-    evidence,
+    deployments, evidence,
     layout::{Align, Table, escape},
     metrics, number, sides, source, stages, words,
 };
@@ -14,8 +14,9 @@ use firstcheck_model::{
 /// Lays out the report.
 pub(crate) fn page(report: &Report) -> String {
     let mut blocks = vec![headline(report)];
-    if let Some(fingerprint) = sides::fingerprint(&report.sides) {
+    if let Some((fingerprint, more)) = deployments::fingerprint(&report.sides) {
         blocks.push(fingerprint.markdown());
+        blocks.extend(more.map(|more| format!("{more}\n")));
     } else if let Some(compared) = sides::sides(&report.sides) {
         let shared = compared.shared.iter().map(|(name, text)| format!("- {name} of both: {}\n", escape(text)));
         blocks.push(compared.table.markdown());
@@ -31,6 +32,7 @@ pub(crate) fn page(report: &Report) -> String {
         blocks.push(format!("### Read and not understood\n\n{}", table.markdown()));
         blocks.extend(evidence::not_listed(&report.not_understood));
     }
+    blocks.extend(comparability(report));
     blocks.extend(differences(report));
     blocks.extend(metric_table(report));
     let (splits, others) = stages::chosen(&report.stages);
@@ -68,11 +70,28 @@ fn list(title: &str, items: Vec<String>) -> Option<String> {
 }
 
 fn differences(report: &Report) -> Option<String> {
-    let mut table = Table::new(&[("field", Align::Left), ("base", Align::Left), ("candidate", Align::Left)]);
-    for one in &report.differences {
-        table.row(vec![one.field.clone(), one.base.clone(), one.candidate.clone()]);
+    if report.differences.is_empty() && report.one_sided.is_empty() {
+        return None;
     }
-    (!report.differences.is_empty()).then(|| format!("### What differs\n\n{}", table.markdown()))
+    let mut out = String::from("### What differs\n");
+    if !report.differences.is_empty() {
+        out += &format!("\n{}", deployments::differences(&report.differences).0.markdown());
+    }
+    for sentence in
+        deployments::more_differences(&report.differences).into_iter().chain(deployments::one_sided(&report.one_sided))
+    {
+        out += &format!("\n{}\n", escape(&sentence));
+    }
+    Some(out)
+}
+
+fn comparability(report: &Report) -> Option<String> {
+    let columns = ["", "why", "what would mend it"].map(|name| (name, Align::Left));
+    let mut table = Table::new(&columns);
+    for one in &report.comparability {
+        table.row(vec![one.level.name().to_owned(), deployments::ruling(one), one.mend.clone()]);
+    }
+    (!report.comparability.is_empty()).then(|| format!("### Whether it may be compared\n\n{}", table.markdown()))
 }
 
 fn metric_table(report: &Report) -> Option<String> {

@@ -168,19 +168,6 @@ fn send_lag(side: &SideReport) -> String {
     lags.reduce(f64::max).map_or(String::new(), |worst| format!("p99 {}", number::value(worst, "s")))
 }
 
-/// All that a deployment says it is, for a report that is about nothing else: one side, no runs.
-pub(crate) fn fingerprint(sides: &Sides) -> Option<Table> {
-    let (None, Some(side)) = (&sides.base, &sides.candidate) else { return None };
-    if !side.runs.is_empty() {
-        return None;
-    }
-    let mut table = Table::new(&[("field", Align::Left), ("value", Align::Left), ("from", Align::Left)]);
-    for (name, stated) in &side.fingerprint.0 {
-        table.row([name, &stated.value, &stated.from].map(|text| tame(text)).to_vec());
-    }
-    Some(table)
-}
-
 /// What a reader should know of the runs: how they ended, doubts of the client, warnings; each once, with its runs.
 pub(crate) fn warnings(sides: &Sides) -> Vec<String> {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();

@@ -3,14 +3,15 @@
 use super::{
     attribute,
     columns::Columns,
-    comparability::{self, Comparability},
+    comparability::{self, Comparability, Level, Reach, Ruling},
+    difference::Differences,
     gate,
     looks::{self, Spending},
     pair::Pair,
     paired::{self, Judged},
     plan::{Key, plan},
     policy::Policy,
-    reading::{Basis, Cell, Reading},
+    reading::{Cell, Reading},
     replicates::{self, Replicates},
     rows, sides, tail, twins,
 };
@@ -19,7 +20,7 @@ use firstcheck_model::{
     evidence::RunEvidence,
     metric::{Metric, Stat},
     report::{Claim, MetricRow, Report, Sides, Verdict},
-    run::{CacheState, Role},
+    run::Role,
 };
 use std::collections::BTreeSet;
 
@@ -73,11 +74,10 @@ impl Comparison {
         report.sides =
             Sides { base: sides::side(base.iter().copied()), candidate: sides::side(candidate.iter().copied()) };
         if let (Some(base), Some(candidate)) = (&report.sides.base, &report.sides.candidate) {
-            report.differences = sides::differences(base, candidate);
+            Differences::between(&base.fingerprint, &candidate.fingerprint).put(&mut report);
         }
         let invalid: BTreeSet<String> = base.iter().chain(&candidate).flat_map(|r| sides::invalid(r)).collect();
         report.invalid = invalid.into_iter().collect();
-        notes_on_caches(&base, &candidate, &mut report);
         let mixed = |side, of: &[&Reading]| sides::mixed(side, of.iter().map(|r| &r.info.fingerprint));
         report.notes.extend(mixed("base", &base).into_iter().chain(mixed("the candidate", &candidate)));
         if self.pairs.len() > 1 {
@@ -204,25 +204,6 @@ impl Comparison {
                 rows::annotate(row, format!("over the requests complete on both sides ({:.1} %)", share * 100.0));
             }
         }
-        report.notes.extend(self.engine_counts(pairs));
-    }
-
-    /// The engine's means are over the requests that it finished around the window, warm-up included where a page was
-    /// scraped before it: said where they are not the client's.
-    fn engine_counts(&self, pairs: &[&Pair]) -> Option<String> {
-        let at = self.keys.iter().position(|key| key.metric == Metric::QueueTime)?;
-        let mut counts = pairs.iter().flat_map(|pair| pair.sides()).filter_map(|side| {
-            let engine = side.cells[at].n.filter(|_| side.cells[at].basis == Basis::Taken)?;
-            let client = side.offered.checked_sub(side.unanswered)?;
-            (engine as f64 - client as f64)
-                .abs()
-                .gt(&(self.policy.mix_tolerance * client as f64))
-                .then_some((engine, client))
-        });
-        let (engine, client) = counts.next()?;
-        Some(format!(
-            "the engine's stage means are over {engine} requests of its own count, the client's over {client}"
-        ))
     }
 }
 
@@ -252,7 +233,7 @@ pub fn compare(base: &[RunEvidence], candidate: &[RunEvidence], policy: &Policy)
     }
     let mut report = comparison.finish();
     report.notes.extend(notes);
-    refuse_because(&mut report, twins::on_both(&base, &candidate));
+    refuse_twins(&mut report, twins::on_both(&base, &candidate));
     report
 }
 
@@ -268,14 +249,29 @@ pub fn describe(run: &RunEvidence, policy: &Policy) -> Report {
     report.invalid.extend(sides::unanswered(&reading));
     report.metrics = rows::of_one(&reading, &keys);
     report.why = report.invalid.clone();
+    report.comparability = comparability::of_run(&reading, policy);
     settle_invalid(&mut report, &[&reading]);
     report
 }
 
 /// Where something forbids the comparison, values are shown and no claim stands.
-fn refuse<'a>(report: &mut Report, comparable: impl Iterator<Item = &'a Comparability>) {
-    let refusals: BTreeSet<&String> = comparable.flat_map(|c| &c.refusals).collect();
-    refuse_because(report, refusals.into_iter().cloned().collect());
+fn refuse<'a>(report: &mut Report, comparable: impl Iterator<Item = &'a Comparability> + Clone) {
+    let rulings: BTreeSet<&Ruling> = comparable.clone().flat_map(|c| &c.rulings).collect();
+    report.comparability = rulings.into_iter().cloned().collect();
+    let refusals: BTreeSet<&str> = comparable.flat_map(Comparability::refusals).collect();
+    refuse_because(report, refusals.into_iter().map(str::to_owned).collect());
+}
+
+fn refuse_twins(report: &mut Report, reasons: Vec<String>) {
+    let ruling = |reason: &String| Ruling {
+        level: Level::Blocks,
+        reach: Reach::Everything,
+        rule: "one-run-on-both-sides".into(),
+        reason: reason.clone(),
+        mend: "give each side runs of its own".into(),
+    };
+    report.comparability.splice(..0, reasons.iter().map(ruling));
+    refuse_because(report, reasons);
 }
 
 fn refuse_because(report: &mut Report, reasons: Vec<String>) {
@@ -309,13 +305,6 @@ fn settle_invalid(report: &mut Report, readings: &[&Reading]) {
 fn withdraw(row: &mut MetricRow, claim: Claim) {
     row.claim = claim;
     (row.interval, row.confidence, row.mde, row.note) = (None, None, None, None);
-}
-
-fn notes_on_caches(base: &[&Reading], candidate: &[&Reading], report: &mut Report) {
-    let unknown = base.iter().chain(candidate).filter(|r| r.info.workload.cache == CacheState::Unknown).count();
-    if unknown > 0 {
-        report.notes.push(format!("the state of the prefix cache at the start is unknown in {unknown} runs"));
-    }
 }
 
 /// Whether the pairs replay more than one trace between them.

@@ -12,6 +12,7 @@ mod attribute;
 mod columns;
 mod comparability;
 mod comparison;
+pub mod difference;
 mod gaps;
 mod gate;
 mod goodput;
@@ -31,6 +32,7 @@ mod totals;
 mod twins;
 
 pub use comparison::{Comparison, compare, describe};
+pub use difference::Differences;
 pub use looks::SoFar;
 pub use policy::{Gate, Policy, PolicyError};
 pub(crate) use sides::{mixed, run_row};

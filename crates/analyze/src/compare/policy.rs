@@ -105,6 +105,8 @@ policy! {
     queue_growth: f64 = 3.0, ["1"] "Median TTFT of a run's last quarter over its first from which the queue counts as growing.";
     mix_tolerance: f64 = 0.02, ["1"] "Largest relative difference in offered tokens or rate between two comparable workloads.";
     window_ratio: f64 = 1.5, ["1"] "Largest ratio between the windows of two comparable measured runs.";
+    hit_rate_apart: f64 = 0.1, ["points of the share"] "Difference in prefix hits on one trace from which the caches were not in one state.";
+    host_load: f64 = 1.0, ["processes a core"] "Load of the client's host before a run from which it counts as busy.";
     offset_tolerance: f64 = 0.1, ["mean gaps between sends"] "Two files without a trace hash hold one trace if the median difference of their send offsets is at most this.";
     send_lag_floor_s: f64 = 0.005, ["s"] "TTFT is void where the send-lag p99 exceeds this and the share below.";
     send_lag_share: f64 = 0.01, ["1"] "Share of the median TTFT that the send-lag p99 may reach.";
@@ -214,6 +216,8 @@ impl Policy {
             ("offset_tolerance", self.offset_tolerance),
             ("send_lag_floor_s", self.send_lag_floor_s),
             ("send_lag_share", self.send_lag_share),
+            ("hit_rate_apart", self.hit_rate_apart),
+            ("host_load", self.host_load),
             ("coalesced_share", self.coalesced_share),
             ("pass_load", self.pass_load),
             ("single_load", self.single_load),

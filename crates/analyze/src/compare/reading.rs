@@ -12,6 +12,7 @@ use firstcheck_model::{
     metric::{Metric, Stat},
     report::RunRow,
     run::{Detail, RunInfo},
+    signal::{Part, Signal},
     slo::Slo,
 };
 use firstcheck_stats::{
@@ -62,6 +63,8 @@ pub(super) struct Reading {
     pub unanswered: u64,
     pub slo: Option<Slo>,
     pub good: Option<Counts>,
+    /// Requests that the engine finished over the window, by its own count.
+    pub finished: Option<f64>,
     /// Median TTFT of the last quarter over the first, where both are finite.
     pub growth: Option<f64>,
     /// As many as the plan's keys.
@@ -86,6 +89,7 @@ impl Reading {
             unanswered: columns.unanswered(),
             slo,
             good: slo.as_ref().and_then(|slo| goodput::counts(run, &columns, slo)),
+            finished: totals::growth(run, Signal::Finished, Part::Value),
             growth: growth(&columns),
             cells: Vec::new(),
         };

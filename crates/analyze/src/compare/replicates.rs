@@ -84,8 +84,8 @@ fn unpaired_restraint(key: Key, at: usize, runs: &Replicates, policy: &Policy) -
     if let Some(why) = all().find_map(|r| r.cells[at].doubt.clone()) {
         return because(Claim::NotClaimable, why);
     }
-    if let Some(why) = runs.comparable.iter().find_map(|c| c.queue.first()).filter(|_| holds_the_queue(key.metric)) {
-        return because(Claim::NotComparable, why.clone());
+    if let Some(why) = runs.comparable.iter().find_map(|c| c.queue()).filter(|_| holds_the_queue(key.metric)) {
+        return because(Claim::NotComparable, why.to_owned());
     }
     if all().any(|r| r.cells[at].basis == Basis::Reported) {
         return because(Claim::Shown, "printed by a result file without the rows behind it: no interval".into());

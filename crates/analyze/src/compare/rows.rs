@@ -60,7 +60,7 @@ pub(super) fn restraint(key: Key, at: usize, pairs: &[&Pair], policy: &Policy) -
         return because(Claim::NotClaimable, why);
     }
     let queue = holds_the_queue(key.metric);
-    if let Some(why) = pairs.iter().filter(|_| queue).find_map(|pair| pair.comparable.queue.first()) {
+    if let Some(why) = pairs.iter().filter(|_| queue).find_map(|pair| pair.comparable.queue()) {
         return because(Claim::NotComparable, why);
     }
     if pairs.iter().any(|pair| pair.only_reported(at)) {

@@ -4,7 +4,7 @@ use super::reading::Reading;
 use firstcheck_model::{
     evidence::RunEvidence,
     fingerprint::Fingerprint,
-    report::{Difference, RunRow, SideReport},
+    report::{RunRow, SideReport},
     request::Fate,
     run::RunState,
 };
@@ -64,17 +64,6 @@ pub(super) fn side<'a>(readings: impl Iterator<Item = &'a Reading>) -> Option<Si
     side
 }
 
-/// What differs between the deployments of two sides.
-pub(super) fn differences(base: &SideReport, candidate: &SideReport) -> Vec<Difference> {
-    let differing = base.fingerprint.differences(&candidate.fingerprint);
-    let texts = differing.into_iter().map(|(field, base, candidate)| Difference {
-        field: field.into(),
-        base: base.into(),
-        candidate: candidate.into(),
-    });
-    texts.collect()
-}
-
 /// A note where the runs of a side are of different deployments: then the side is none, and what differs between the
 /// sides is told of their first runs alone.
 pub(crate) fn mixed<'a>(side: &str, mut fingerprints: impl Iterator<Item = &'a Fingerprint>) -> Option<String> {
@@ -82,9 +71,9 @@ pub(crate) fn mixed<'a>(side: &str, mut fingerprints: impl Iterator<Item = &'a F
     let mut fields: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for other in fingerprints {
         for (field, ours, theirs) in first.differences(other) {
-            let values = fields.entry(field).or_insert_with(|| vec![ours]);
-            if !values.contains(&theirs) {
-                values.push(theirs);
+            let values = fields.entry(field).or_insert_with(|| vec![&ours.stated.value]);
+            if !values.contains(&theirs.stated.value.as_str()) {
+                values.push(&theirs.stated.value);
             }
         }
     }

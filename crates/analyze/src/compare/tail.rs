@@ -23,7 +23,7 @@ pub(super) fn rows(pairs: &[&Pair], setting: &Setting) -> Vec<(MetricRow, bool)>
 }
 
 fn row(metric: Metric, pairs: &[&Pair], setting: &Setting) -> Option<(MetricRow, bool)> {
-    if pairs.len() < 2 || pairs.iter().any(|pair| !pair.comparable.queue.is_empty()) {
+    if pairs.len() < 2 || pairs.iter().any(|pair| pair.comparable.queue().is_some()) {
         return None;
     }
     let of = |pair: &&Pair| pair.asymmetry.iter().find(|(m, _)| *m == metric).map(|(_, c)| *c);

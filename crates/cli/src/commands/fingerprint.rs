@@ -3,11 +3,12 @@
 use super::reading;
 use crate::{app::Context, args::FingerprintArgs, output::Output};
 use anyhow::{Context as _, bail};
+use firstcheck_analyze::compare::Differences;
 use firstcheck_model::{
     TOOL,
     exit_code::FINE,
     fingerprint::Fingerprint,
-    report::{Difference, Report, SideReport},
+    report::{Report, SideReport},
 };
 use firstcheck_observe::{Address, Headers, HttpClient, Settings, identify};
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ pub fn run(args: FingerprintArgs, context: &Context) -> anyhow::Result<u8> {
         }
         Some(name) => {
             let second = fingerprint(name, &headers, &mut report)?;
-            compare(&mut report, &first, &second);
+            Differences::between(&first, &second).put(&mut report);
             report.why.push(format!("{} → {name}: {} fields differ", args.first, report.differences.len()));
             report.sides.base = Some(side(first));
             report.sides.candidate = Some(side(second));
@@ -65,19 +66,4 @@ fn fingerprint(name: &str, headers: &Headers, report: &mut Report) -> anyhow::Re
     let identity = identity.with_context(|| format!("cannot ask {address}"))?;
     report.notes.extend(identity.notes);
     Ok(identity.fingerprint)
-}
-
-fn compare(report: &mut Report, base: &Fingerprint, candidate: &Fingerprint) {
-    let differences = base.differences(candidate).into_iter().map(|(field, base, candidate)| Difference {
-        field: field.to_owned(),
-        base: base.to_owned(),
-        candidate: candidate.to_owned(),
-    });
-    report.differences.extend(differences);
-    for (which, has, lacks) in [("first", base, candidate), ("second", candidate, base)] {
-        let only: Vec<&str> = has.0.keys().map(String::as_str).filter(|name| lacks.get(name).is_none()).collect();
-        if !only.is_empty() {
-            report.notes.push(format!("stated by the {which} alone: {}", only.join(", ")));
-        }
-    }
 }

@@ -12,7 +12,7 @@ use crate::{
     results::{self, AiperfRecords},
 };
 pub(crate) use beside::{Beside, join_traces, put};
-use firstcheck_model::{evidence::RunEvidence, fingerprint::Fingerprint, recording::Recording, run::RunInfo};
+use firstcheck_model::{evidence::RunEvidence, fingerprint::Fingerprint, recording::Recording};
 use pages::Pages;
 use std::{
     collections::HashMap,
@@ -119,7 +119,7 @@ impl Heap {
             Piece::Bundle(unpacked) => self.bundles.push(BundleAt { path, unpacked }),
             Piece::Page(page) => self.pages.push((name_of(&path), *page)),
             Piece::History(history) => self.histories.push((path, *history)),
-            Piece::Stated(stated) => self.stated.0.extend(stated.0),
+            Piece::Stated(stated) => self.stated.merge(&stated),
             Piece::Beside(beside) => self.beside.push((path, *beside)),
         }
     }
@@ -137,7 +137,7 @@ impl Heap {
             let pages = Pages::new(&self.pages);
             for run in &mut self.runs {
                 pages.attach(&mut run.recording);
-                merge(&self.stated, &mut run.recording.info);
+                run.recording.info.fingerprint.merge(&self.stated);
             }
             joined.runs.append(&mut self.runs);
             self.pages.clear();
@@ -147,10 +147,10 @@ impl Heap {
         let chains = pages::chains(self.pages);
         joined.observed.extend(chains.into_iter().map(|chain| observed::of_pages(folder, &chain)));
         for run in &mut joined.observed[before..] {
-            merge(&self.stated, &mut run.info);
+            run.info.fingerprint.merge(&self.stated);
         }
         if before == joined.observed.len() {
-            joined.stated.0.extend(self.stated.0);
+            joined.stated.merge(&self.stated);
         }
     }
 
@@ -194,13 +194,6 @@ fn drop_repeats(runs: &mut Vec<Labelled>) {
         }
     }
     *runs = kept;
-}
-
-/// The deployment's own word counts more than what the client was told.
-fn merge(stated: &Fingerprint, info: &mut RunInfo) {
-    for (name, value) in &stated.0 {
-        info.fingerprint.0.insert(name.clone(), value.clone());
-    }
 }
 
 /// The error of a piece that could not be joined, as if its file could not be read.

@@ -23,7 +23,7 @@ fn a_metrics_page_states_engine_model_and_kv_pool() {
         assert_eq!(all.get(name), Some(value), "{name}");
     }
     assert_eq!(all.get("num_cpu_blocks"), None, "what is not set is no field");
-    assert_eq!(all.0[field::ENGINE].from, "/metrics");
+    assert_eq!(all.field(field::ENGINE).unwrap().stated.from, "/metrics");
 }
 
 #[test]

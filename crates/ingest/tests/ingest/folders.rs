@@ -33,7 +33,7 @@ fn pages_before_and_after_become_signals_whatever_their_names() {
     assert_eq!(fingerprint.get(field::ENGINE_VERSION), Some("0.77"));
     assert_eq!(fingerprint.get(field::MODEL), Some("served"));
     assert_eq!(fingerprint.number(field::KV_BLOCKS), Some(128.0));
-    assert_eq!(fingerprint.0[field::KV_BLOCKS].from, "a_second.txt");
+    assert_eq!(fingerprint.field(field::KV_BLOCKS).unwrap().stated.from, "a_second.txt");
     assert!(run.info.warnings.iter().any(|w| w.starts_with("3 requests finished")), "{:?}", run.info.warnings);
 
     let alone = read_runs(&dir.path().join("result.json")).unwrap().remove(0);

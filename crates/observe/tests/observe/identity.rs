@@ -27,7 +27,8 @@ async fn identity(routes: &[Route]) -> Identity {
 }
 
 fn fields<'a>(identity: &'a Identity, names: &[&str]) -> Vec<Option<(&'a str, &'a str)>> {
-    let stated = |name: &&str| identity.fingerprint.0.get(*name).map(|s| (s.value.as_str(), s.from.as_str()));
+    let stated =
+        |name: &&str| identity.fingerprint.field(name).map(|f| (f.stated.value.as_str(), f.stated.from.as_str()));
     names.iter().map(stated).collect()
 }
 
@@ -92,7 +93,7 @@ async fn what_is_not_understood_is_noted_and_kept() {
         ("/server_info", 200, "<html>"),
     ];
     let identity = identity(&routes).await;
-    assert!(identity.fingerprint.0.is_empty());
+    assert!(identity.fingerprint.is_empty());
     let expected = [
         "/metrics holds no sample in Prometheus' text format",
         "/v1/models was refused (401): it needs a key",

@@ -4,14 +4,17 @@ mod findings;
 mod stages;
 
 use crate::{
-    Style, evidence,
+    Style, deployments, evidence,
     layout::{Table, tame, wrap},
     metrics, number, sides,
     tone::{self, Tone},
     words,
 };
 use anstyle::{AnsiColor, Color};
-use firstcheck_model::report::{Claim, Report, Unread};
+use firstcheck_model::{
+    comparability::Level,
+    report::{Claim, Report, Unread},
+};
 use std::fmt::Write as _;
 
 /// Files listed as unread; the JSON report lists all.
@@ -74,7 +77,9 @@ pub(crate) fn page(report: &Report, style: &Style) -> String {
     headline(&mut page, report);
     what_was_compared(&mut page, report);
     evidence_read(&mut page, report);
+    comparability(&mut page, report);
     differences(&mut page, report);
+    one_sided(&mut page, report);
     metric_table(&mut page, report);
     stages::stages(&mut page, &report.stages);
     findings::findings(&mut page, &report.findings);
@@ -121,9 +126,10 @@ fn headline(page: &mut Page, report: &Report) {
 }
 
 fn what_was_compared(page: &mut Page, report: &Report) {
-    if let Some(fingerprint) = sides::fingerprint(&report.sides) {
+    if let Some((fingerprint, more)) = deployments::fingerprint(&report.sides) {
         page.line("");
         table(page, &fingerprint);
+        more.iter().for_each(|more| page.line(more));
     } else if let Some(compared) = sides::sides(&report.sides) {
         page.line("");
         table(page, &compared.table);
@@ -161,14 +167,45 @@ fn table(page: &mut Page, table: &Table) {
 }
 
 fn differences(page: &mut Page, report: &Report) {
-    if report.differences.is_empty() {
+    if report.differences.is_empty() && report.one_sided.is_empty() {
         return;
     }
     page.heading("What differs");
-    let wide = report.differences.iter().map(|d| crate::layout::width(&d.field)).max().unwrap_or(0);
-    for difference in &report.differences {
-        let line = format!("  {:<wide$}  {} → {}", difference.field, difference.base, difference.candidate);
-        page.line(&tame(&line));
+    let (table, listed) = deployments::differences(&report.differences);
+    let mut effect = None;
+    for (line, one) in table.lines().1.iter().zip(listed) {
+        // Fields of one effect follow each other.
+        if effect != Some(&one.effect) {
+            page.prose("  ", one.effect.as_deref().unwrap_or(deployments::NOTHING_KNOWN), Tone::Dim);
+            effect = Some(&one.effect);
+        }
+        page.line(&format!("    {line}"));
+    }
+    if let Some(more) = deployments::more_differences(&report.differences) {
+        page.line(&format!("  {more}"));
+    }
+}
+
+fn one_sided(page: &mut Page, report: &Report) {
+    for sentence in deployments::one_sided(&report.one_sided) {
+        page.prose("  ", &sentence, Tone::Plain);
+    }
+}
+
+fn comparability(page: &mut Page, report: &Report) {
+    if report.comparability.is_empty() {
+        return;
+    }
+    page.heading("Whether it may be compared");
+    for one in &report.comparability {
+        let tone = match one.level {
+            Level::Blocks => Tone::Bad,
+            Level::Warns => Tone::Warn,
+            Level::Notes => Tone::Plain,
+        };
+        let lead = format!("  {:<6}  ", one.level.name());
+        page.prose(&lead, &deployments::ruling(one), tone);
+        page.prose("          mend: ", &one.mend, Tone::Dim);
     }
 }
 

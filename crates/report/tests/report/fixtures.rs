@@ -1,15 +1,17 @@
 //! Three reports written by hand: a regression that is explained, one that cannot tell, and one that may not compare.
 
 use firstcheck_model::{
+    comparability::{Level, Reach, Ruling},
     finding::{Cause, Explained, Finding, FollowUp, Outcome, Severity},
-    fingerprint::{Fingerprint, field},
+    fingerprint::{Fingerprint, Group, Impact, field, impact},
     measurement::{Fact, Missing, Source, Why},
     metric::{Metric, Stat},
     moment::Moment,
     report::{
-        Claim, Difference, MetricRow, Parameter, Quantity, Report, RunRow, SideReport, StageRow, Unread, Verdict,
+        Came, Claim, Difference, MetricRow, OneSided, Parameter, Quantity, Report, RunRow, SideReport, StageRow,
+        Unread, Verdict,
     },
-    run::{ClientHealth, Doubt, Origin, RunId, RunState},
+    run::{ClientHealth, Doubt, Origin, Role, RunId, RunState},
     unit::Seconds,
 };
 use std::collections::BTreeMap;
@@ -180,8 +182,15 @@ pub fn regression() -> Report {
     });
     let differ = |field: &str, base: &str, candidate: &str| Difference {
         field: field.into(),
+        group: Group::of(field),
         base: base.into(),
         candidate: candidate.into(),
+        base_from: "/metrics".into(),
+        candidate_from: "/metrics".into(),
+        came: if field == "kv_blocks" { Came::Computed } else { Came::Given },
+        impact: Impact::High,
+        effect: impact::of(field).map(|known| known.effect.into()),
+        since: None,
     };
     report.differences = vec![differ("engine_version", "0.9.1", "0.10.0"), differ("kv_blocks", "2500", "1800")];
     let mut itl = row(Metric::Itl, Stat::Quantile(0.99), 0.035, 0.042, 9600);
@@ -250,6 +259,30 @@ pub fn cannot_tell() -> Report {
         ..run(label, 200, &[("completed", 200)])
     };
     let side = |label: &str| Some(SideReport { fingerprint: Fingerprint::default(), runs: vec![imported(label)] });
+    report.comparability = vec![
+        Ruling {
+            level: Level::Warns,
+            reach: Reach::EngineCounters,
+            rule: "warm-up-inside-window".into(),
+            reason: "a.json: warm-up or others are inside the window: the engine finished 203 requests, the client 200"
+                .into(),
+            mend: "read the engine's counters between warm-up and window".into(),
+        },
+        Ruling {
+            level: Level::Notes,
+            reach: Reach::Everything,
+            rule: "warm-or-cold".into(),
+            reason: "the state of the prefix cache at the start is not known of every run".into(),
+            mend: "restart both servers".into(),
+        },
+    ];
+    report.one_sided = vec![OneSided {
+        field: "gpu_model".into(),
+        group: Group::Hardware,
+        side: Role::Base,
+        value: "NVIDIA H100".into(),
+        from: "gpus.xml".into(),
+    }];
     report.sides.base = side("a.json");
     report.sides.candidate = side("b.json");
     let mut p99 = row(Metric::Ttft, Stat::Quantile(0.99), 0.9, 1.1, 200);

@@ -1,0 +1,69 @@
+//! Rules over how each run was measured: whether its client, its host and its window can be believed.
+
+use super::{Found, Judge, Level, Reach, Rule};
+use crate::compare::{policy::Policy, reading::Reading};
+use firstcheck_model::{metric::Metric, run::Origin};
+
+pub(super) static CLIENT: Rule = Rule {
+    name: "client",
+    mend: "give the client more cores or a host of its own, or offer less; then measure again",
+    judge: Judge::Each(client),
+};
+
+pub(super) static HOST_LOAD: Rule =
+    Rule { name: "host-load", mend: "measure on a host where nothing else runs", judge: Judge::Each(host_load) };
+
+pub(super) static WARM_UP_INSIDE: Rule = Rule {
+    name: "warm-up-inside-window",
+    mend: "read the engine's counters between warm-up and window, and let nobody else use the server: firstcheck run \
+           reads them there",
+    judge: Judge::Each(warm_up_inside),
+};
+
+/// A client that could not keep up measured itself.
+fn client(run: &Reading, _: &Policy) -> Vec<Found> {
+    let doubts = run.info.client.iter().flat_map(|client| &client.doubts);
+    doubts
+        .map(|doubt| match doubt.metric {
+            None => Found::blocks(format!("{}: {}", run.label, doubt.reason)),
+            Some(metric) => {
+                Found::warns(format!("{}: {} may not be believed: {}", run.label, Metric::label(metric), doubt.reason))
+            }
+        })
+        .collect()
+}
+
+fn host_load(run: &Reading, policy: &Policy) -> Vec<Found> {
+    let print = &run.info.fingerprint;
+    let (Some(load), Some(cores)) = (print.number("client_host_load"), print.number("client_host_cores")) else {
+        return Vec::new();
+    };
+    if cores <= 0.0 || load / cores <= policy.host_load {
+        return Vec::new();
+    }
+    vec![Found::warns(format!(
+        "{}: the client's host was busy before the run: {load} processes on {cores} cores (allowed {} a core)",
+        run.label, policy.host_load
+    ))]
+}
+
+/// The engine counted other requests than the client's: a client's warm-up, or somebody else's. A page that is scraped
+/// when the window begins finds requests of the warm-up in flight, so that a measured run is given some tolerance; the
+/// pages of a foreign result lie before and after all of it.
+fn warm_up_inside(run: &Reading, policy: &Policy) -> Vec<Found> {
+    let (Some(finished), Some(answered)) = (run.finished, run.offered.checked_sub(run.unanswered)) else {
+        return Vec::new();
+    };
+    let tolerance = if matches!(run.info.origin, Origin::Imported { .. }) { 0.0 } else { policy.mix_tolerance };
+    let (answered, others) = (answered as f64, finished - answered as f64);
+    if run.offered == 0 || others.abs() <= tolerance * answered {
+        return Vec::new();
+    }
+    let what = if others > 0.0 { "warm-up or others are inside the window" } else { "the pages do not hold all of it" };
+    let reason = format!(
+        "{}: {what}: the engine finished {finished} requests, the client {answered}: its means and counters are not of \
+         the client's requests alone",
+        run.label
+    );
+    vec![Found { level: Level::Warns, reach: Reach::EngineCounters, reason }]
+}
