@@ -9,7 +9,8 @@ pub struct Limits {
     pub line_bytes: usize,
     /// Largest single metrics page, bytes; what lies beyond is unread.
     pub page_bytes: usize,
-    /// Samples of a metrics history that are held; of a longer one every second page is, or every fourth, and so on.
+    /// Samples of a metrics history or of a log's statistics lines that are held; of a longer one every second page or line
+    /// is, or every fourth, and so on.
     pub samples: usize,
     /// Series of a metrics history that are told apart; more are counted only.
     pub series: usize,

@@ -93,8 +93,7 @@ pub(super) fn listed() -> impl Iterator<Item = &'static str> {
 impl Traceback {
     /// Takes a line of a traceback, or one that tells a failure without any; whether it was one.
     pub(super) fn take(reader: &mut LogReader, text: &str, at: &At<'_>) -> bool {
-        let key = at.process.map(str::to_owned);
-        let trace = reader.traces.entry(key).or_default();
+        let trace = reader.trace(at.process);
         let was_inside = trace.inside;
         if text.trim_end() == "Traceback (most recent call last):"
             || text.trim_start().starts_with("Traceback (most recent")
@@ -114,8 +113,8 @@ impl Traceback {
                 return true;
             }
             trace.inside = false;
-            reader.tracing = reader.tracing.saturating_sub(1);
             let frame = trace.frame.take();
+            reader.tracing = reader.tracing.saturating_sub(1);
             if let Some((exception, message)) = exception(bare) {
                 push(reader, Some(exception), message, frame, at);
                 return true;

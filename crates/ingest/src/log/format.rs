@@ -51,7 +51,7 @@ fn recognise(head: &Head<'_>) -> Option<Confidence> {
 }
 
 fn read(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Error> {
-    let mut reader = LogReader::new(artefact.path().display().to_string());
+    let mut reader = LogReader::within(artefact.path().display().to_string(), intake.limits());
     let mut nccl = NcclLog::default();
     let mut unknown: Vec<(String, u64, String)> = Vec::new();
     while let Some(line) = artefact.next_line(intake) {
@@ -67,9 +67,10 @@ fn read(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
             intake.not_understood(What::Line, &site, Some(number), &message);
         }
     }
-    let (clock, latest) = (reader.started_unix_ns(), reader.latest());
+    let (clock, latest, stride) = (reader.started_unix_ns(), reader.latest(), reader.stride());
     let log = reader.finish();
     let mut reading = reading(&log, clock, latest);
+    reading.notes.extend((stride > 1).then(|| format!("every {stride}th sample of the statistics lines is held")));
     reading.notes.extend(nccl.warned());
     intake.give(stated(&log, &log.label));
     if !nccl.operations.is_empty() || !nccl.warnings.is_empty() {

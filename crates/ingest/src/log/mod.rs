@@ -13,6 +13,7 @@ mod interval;
 mod kv_connector;
 pub mod prefix;
 mod reader;
+mod samples;
 pub(crate) mod scan;
 pub mod settings;
 mod startup;

@@ -7,15 +7,17 @@ use super::{
     failure::{self, Traceback},
     interval, kv_connector,
     prefix::{self, Entry},
+    samples::Samples,
     scan::clipped,
     startup,
     wrapper::{Unwrapped, unwrap},
 };
+use crate::Limits;
 use aho_corasick::AhoCorasick;
 use firstcheck_model::{
-    engine_log::{Choice, ChoiceOf, EngineLog, MemoryTerm, Phase, Remark, StartPhase, Term},
+    engine_log::{Choice, ChoiceOf, EngineLog, MemoryTerm, Phase, Remark, Setting, StartPhase, Term},
     moment::Moment,
-    signal::{Labels, Part, Series, SeriesKind, Signal},
+    signal::Signal,
     unit::{Bytes, Seconds},
 };
 use std::{collections::HashMap, sync::LazyLock};
@@ -26,11 +28,20 @@ const TEXT: usize = 300;
 /// Costly remarks of one kind that are kept each for themselves.
 const COSTLY: usize = 20;
 
+/// Choices that are kept: an engine makes some dozens.
+const CHOICES: usize = 1_000;
+
 /// Events of one kind that are kept each for themselves.
 const EVENTS: usize = 1000;
 
 /// Longest run of partial lines that is put together, bytes.
 const PARTIAL: usize = 1 << 20;
+
+/// Steps, terms, choices and settings that are kept of each kind: a log of many starts repeats them.
+const KEPT: usize = 5_000;
+
+/// Processes whose tracebacks are told apart; those of more are read as of one.
+const PROCESSES: usize = 10_000;
 
 /// Parts of which every message that says something has one.
 static TELLING: LazyLock<AhoCorasick> = LazyLock::new(|| {
@@ -72,15 +83,14 @@ pub(super) struct At<'l> {
 #[derive(Debug)]
 pub struct LogReader {
     pub(super) log: EngineLog,
-    pub(super) traces: HashMap<Option<String>, Traceback>,
+    traces: HashMap<String, Traceback>,
     /// Tracebacks that are being read.
     pub(super) tracing: usize,
     /// Messages read: a message that a collector cut into pieces counts once.
     pub(super) messages: u64,
     /// The message that told the last failure.
     pub(super) last_failure: Option<u64>,
-    /// Place of each series by name, and under it by process.
-    series: HashMap<String, Vec<(Option<String>, usize)>>,
+    samples: Samples,
     /// The last event of a kind, and how many are kept.
     events: HashMap<&'static str, (usize, usize)>,
     /// The start of a line that goes on in the next one.
@@ -93,13 +103,18 @@ pub struct LogReader {
 impl LogReader {
     /// A reader; `label` is how reports name the log.
     pub fn new(label: impl Into<String>) -> Self {
+        Self::within(label, &Limits::default())
+    }
+
+    /// A reader that holds as many samples of statistics lines as `limits` say.
+    pub fn within(label: impl Into<String>, limits: &Limits) -> Self {
         Self {
             log: EngineLog { label: label.into(), ..EngineLog::default() },
             traces: HashMap::new(),
             tracing: 0,
             messages: 0,
             last_failure: None,
-            series: HashMap::new(),
+            samples: Samples::new(limits.samples),
             events: HashMap::new(),
             partial: String::new(),
             partial_at: (0, None),
@@ -183,7 +198,13 @@ impl LogReader {
         if !partial.is_empty() {
             self.whole(number, at_unix_ns, &partial, &mut |_, _| {});
         }
+        self.log.series = self.samples.finish();
         self.log
+    }
+
+    /// Of how many statistics lines one is held: 1, but of a log that has very many.
+    pub fn stride(&self) -> u64 {
+        self.samples.stride()
     }
 
     /// Unix time of the log's moment 0, nanoseconds, where a collector dated its lines.
@@ -206,22 +227,25 @@ impl LogReader {
     /// Notes a step of the start. The same step of one process is noted once, with its length where a later line has it.
     pub(super) fn phase(&mut self, phase: StartPhase, length: Option<Seconds>, at: &At<'_>) {
         let process = at.process.map(str::to_owned);
+        let full = self.log.phases.len() >= KEPT;
         let known = self.log.phases.iter_mut().find(|known| known.phase == phase && known.process == process);
         match known {
             Some(known) if length.is_some() => known.length = length,
             Some(_) => {}
+            None if full => {}
             None => self.log.phases.push(Phase { phase, process, length, at: at.moment, line: at.line }),
         }
     }
 
     pub(super) fn term(&mut self, term: Term, bytes: Option<Bytes>, at: &At<'_>) {
-        if let Some(bytes) = bytes {
+        if let Some(bytes) = bytes.filter(|_| self.log.memory.len() < KEPT) {
             self.log.memory.push(MemoryTerm { term, bytes, process: at.process.map(str::to_owned), line: at.line });
         }
     }
 
     pub(super) fn choice(&mut self, of: ChoiceOf, value: &str, at: &At<'_>) {
-        if !self.log.choices.iter().any(|known| known.of == of && known.value == value) {
+        let known = &self.log.choices;
+        if known.len() < CHOICES && !known.iter().any(|known| known.of == of && known.value == value) {
             self.log.choices.push(Choice { of, value: clipped(value, TEXT), line: at.line });
         }
     }
@@ -255,32 +279,21 @@ impl LogReader {
     }
 
     pub(super) fn sample(&mut self, name: &str, signal: Option<Signal>, value: f64, place: Option<&str>, at: &At<'_>) {
-        let Some(moment) = at.moment else { return };
-        let known = self.series.get(name).and_then(|places| places.iter().find(|(known, _)| known.as_deref() == place));
-        let index = match known {
-            Some((_, index)) => *index,
-            None => self.begin_series(name, signal, place),
-        };
-        let series = &mut self.log.series[index];
-        // Lines of several processes come a little out of order, and the engine's clock has whole seconds only.
-        let moment = series.at.last().map_or(moment, |last| moment.max(*last));
-        series.at.push(moment);
-        series.value.push(value);
+        if let Some(moment) = at.moment {
+            self.samples.add(name, signal, value, place, moment);
+        }
     }
 
-    fn begin_series(&mut self, name: &str, signal: Option<Signal>, place: Option<&str>) -> usize {
-        let index = self.log.series.len();
-        self.series.entry(name.to_owned()).or_default().push((place.map(str::to_owned), index));
-        self.log.series.push(Series {
-            name: name.to_owned(),
-            labels: Labels(place.iter().map(|place| ("engine".to_owned(), (*place).to_owned())).collect()),
-            page: "log".into(),
-            kind: SeriesKind::Gauge,
-            part: Part::Value,
-            signal,
-            at: Vec::new(),
-            value: Vec::new(),
-        });
-        index
+    /// Adds settings that a line states.
+    pub(super) fn settings(&mut self, given: bool, settings: Vec<Setting>) {
+        let list = if given { &mut self.log.given } else { &mut self.log.resolved };
+        let room = KEPT.saturating_sub(list.len());
+        list.extend(settings.into_iter().take(room));
+    }
+
+    /// What keeps the tracebacks of a process.
+    pub(super) fn trace(&mut self, process: Option<&str>) -> &mut Traceback {
+        let known = process.filter(|process| self.traces.len() < PROCESSES || self.traces.contains_key(*process));
+        self.traces.entry(known.unwrap_or_default().to_owned()).or_default()
     }
 }

@@ -86,15 +86,15 @@ fn identity(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
         // The rest of the drawing.
     } else if let Some(rest) = message.strip_prefix("non-default args: ") {
         reader.engine("vllm", None);
-        reader.log.given.extend(settings(rest, at.line));
+        reader.settings(true, settings(rest, at.line));
         reader.phase(StartPhase::Configuration, None, at);
     } else if let Some((version, config)) = initialising(message) {
         reader.engine("vllm", Some(version));
-        reader.log.resolved.extend(settings(config, at.line));
+        reader.settings(false, settings(config, at.line));
         reader.phase(StartPhase::Configuration, None, at);
     } else if let Some(rest) = message.strip_prefix("server_args=").or_else(|| message.strip_prefix("ServerArgs: ")) {
         reader.engine("sglang", None);
-        reader.log.resolved.extend(settings(rest, at.line));
+        reader.settings(false, settings(rest, at.line));
         reader.phase(StartPhase::Configuration, None, at);
     } else if message.starts_with("max_total_num_tokens=") {
         reader.engine("sglang", None);
@@ -104,7 +104,7 @@ fn identity(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
             reader.log.kv.tokens = Some(tokens);
             reader.log.kv.line = Some(at.line);
         }
-        reader.log.resolved.extend(resolved);
+        reader.settings(false, resolved);
     } else {
         return resolved(reader, message, at);
     }
@@ -131,7 +131,7 @@ fn resolved(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
     };
     let value = rest.trim_end_matches('.').split_whitespace().next().unwrap_or_default();
     let value = if name == "async_scheduling" { (value == "enabled").to_string() } else { value.to_owned() };
-    reader.log.resolved.push(Setting { name: name.to_owned(), value, line: at.line });
+    reader.settings(false, vec![Setting { name: name.to_owned(), value, line: at.line }]);
     true
 }
 

@@ -326,3 +326,35 @@ proptest! {
         settings(&text, 1);
     }
 }
+
+#[test]
+fn a_log_without_end_is_held_in_bounded_memory() {
+    let mut reader = LogReader::new("server.log");
+    let mut line = 0;
+    let mut take = |text: &str| {
+        line += 1;
+        reader.line(line, text);
+    };
+    for number in 0..5_500 {
+        take(&format!("(Worker_{number} pid=1) INFO 01-02 03:04:05 [a.py:1] Starting to load model m{number}"));
+        take(&format!("(Worker_{number} pid=1) INFO 01-02 03:04:05 [a.py:1] Using {number} MoE backend"));
+        take(&format!("(Worker_{number} pid=1) INFO 01-02 03:04:05 [a.py:1] Available KV cache memory: {number} GiB"));
+        take(&format!("INFO 01-02 03:04:05 [a.py:1] non-default args: {{'a{number}': 1, 'b': 2}}"));
+        take(&format!("(Worker_{number} pid=1) ERROR 01-02 03:04:05 [a.py:1] Traceback (most recent call last):"));
+    }
+    let log = reader.finish();
+    assert_eq!((log.phases.len(), log.choices.len(), log.memory.len(), log.given.len()), (5_000, 1_000, 5_000, 5_000));
+}
+
+#[test]
+fn of_statistics_lines_without_end_every_second_one_is_held() {
+    let line = "INFO 01-02 03:04:05 [a.py:1] Engine 000: Avg prompt throughput: 1.0 tokens/s, Running: 3 reqs";
+    let mut reader = LogReader::within("server.log", &Limits { samples: 100, ..Limits::default() });
+    for number in 1..=120 {
+        reader.line(number, line);
+    }
+    assert_eq!(reader.stride(), 4);
+    let log = reader.finish();
+    assert_eq!(log.series.len(), 2);
+    assert!(log.series.iter().all(|series| series.at.len() == 30 && series.value.len() == 30));
+}
