@@ -20,6 +20,7 @@ use firstcheck_model::{
     run::{Detail, RunInfo, RunState},
     signal::Series,
     span::StageSpan,
+    trace_span::TraceSpan,
 };
 use std::{
     fs,
@@ -119,6 +120,16 @@ impl Bundle {
     pub fn spans(&self) -> Result<Vec<StageSpan>> {
         let mut spans = Vec::new();
         self.for_each_batch(Table::Spans, |batch, path| columns::spans::decode(batch, path, &mut spans))?;
+        Ok(spans)
+    }
+
+    /// Spans as services exported them while the run went on, each on its own host's clock.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::Io`].
+    pub fn traces(&self) -> Result<Vec<TraceSpan>> {
+        let mut spans = Vec::new();
+        self.for_each_batch(Table::Traces, |batch, path| columns::traces::decode(batch, path, &mut spans))?;
         Ok(spans)
     }
 

@@ -85,12 +85,14 @@ impl Journal {
         let before_requests = parts(rows.events.len(), EVENTS_A_FRAME) - 1;
         let total = (before_requests + parts(rows.requests.len(), ROWS_A_FRAME))
             .max(parts(samples.len(), ROWS_A_FRAME))
-            .max(parts(rows.spans.len(), ROWS_A_FRAME));
+            .max(parts(rows.spans.len(), ROWS_A_FRAME))
+            .max(parts(rows.traces.len(), ROWS_A_FRAME));
         for part in 0..total {
             let requests = part.checked_sub(before_requests).map_or(&[][..], |p| slice(rows.requests, p, ROWS_A_FRAME));
             let events = slice(rows.events, part, EVENTS_A_FRAME);
             let samples = slice(&samples, part, ROWS_A_FRAME);
             let spans = slice(rows.spans, part, ROWS_A_FRAME);
+            let traces = slice(rows.traces, part, ROWS_A_FRAME);
             for at in 0..self.files.len() {
                 let Some(table) = self.files.get(at).map(|file| file.table) else { continue };
                 let batch = match table {
@@ -99,6 +101,7 @@ impl Journal {
                     Table::Events => (!events.is_empty()).then(|| columns::events::encode(events)),
                     Table::Signals => (!samples.is_empty()).then(|| columns::signals::encode(samples)),
                     Table::Spans => (!spans.is_empty()).then(|| columns::spans::encode(spans)),
+                    Table::Traces => (!traces.is_empty()).then(|| columns::traces::encode(traces)),
                 };
                 self.write_frame(at, batch.transpose()?.as_ref())?;
             }

@@ -7,7 +7,6 @@ use crate::{
     table::Table,
 };
 use arrow_array::RecordBatch;
-use arrow_schema::DataType;
 use parquet::{
     arrow::{ArrowWriter, arrow_reader::ParquetRecordBatchReaderBuilder},
     basic::{Compression, Encoding},
@@ -52,7 +51,7 @@ fn properties(table: Table) -> WriterProperties {
         .set_max_row_group_row_count(Some(ROWS_A_GROUP))
         .set_created_by(concat!("firstcheck ", env!("CARGO_PKG_VERSION")).into());
     for field in table.schema().fields() {
-        if !matches!(field.data_type(), DataType::Utf8 | DataType::Float64) {
+        if field.data_type().is_integer() {
             let column = parquet::schema::types::ColumnPath::from(field.name().as_str());
             properties = properties
                 .set_column_dictionary_enabled(column.clone(), false)

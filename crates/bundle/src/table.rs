@@ -10,11 +10,12 @@ pub(crate) enum Table {
     Events,
     Signals,
     Spans,
+    Traces,
 }
 
 impl Table {
     /// All tables, in the order in which an append writes them: a request that is told to be done comes after its events.
-    pub(crate) const ALL: [Self; 4] = [Self::Events, Self::Signals, Self::Spans, Self::Requests];
+    pub(crate) const ALL: [Self; 5] = [Self::Events, Self::Signals, Self::Spans, Self::Traces, Self::Requests];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -22,6 +23,7 @@ impl Table {
             Self::Events => "events",
             Self::Signals => "signals",
             Self::Spans => "spans",
+            Self::Traces => "traces",
         }
     }
 
@@ -32,6 +34,7 @@ impl Table {
             Self::Events => "events.parquet",
             Self::Signals => "signals.parquet",
             Self::Spans => "spans.parquet",
+            Self::Traces => "traces.parquet",
         }
     }
 
@@ -49,6 +52,7 @@ impl Table {
             Self::Events => columns::events::schema(),
             Self::Signals => columns::signals::schema(),
             Self::Spans => columns::spans::schema(),
+            Self::Traces => columns::traces::schema(),
         }
     }
 }

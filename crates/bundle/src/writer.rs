@@ -18,6 +18,7 @@ use firstcheck_model::{
     run::{RunInfo, RunState},
     signal::Series,
     span::StageSpan,
+    trace_span::TraceSpan,
 };
 use std::{
     fs,
@@ -43,6 +44,8 @@ pub struct Rows<'a> {
     pub signals: &'a [Series],
     /// Stage spans.
     pub spans: &'a [StageSpan],
+    /// Spans that services exported, their times on their own clocks.
+    pub traces: &'a [TraceSpan],
 }
 
 /// A run on its way to disk. Its calls block on the disk.
@@ -224,6 +227,7 @@ pub fn write_recording(dir: &Path, recording: &Recording) -> Result<PathBuf> {
         events: &recording.events,
         signals: &recording.signals,
         spans: &recording.spans,
+        traces: &[],
     })?;
     writer.finish(recording.info.clone())
 }

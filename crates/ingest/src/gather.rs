@@ -15,6 +15,7 @@ use firstcheck_model::{
     recording::Recording,
     report::{NotUnderstood, ReadRow, Unread},
     run::RunInfo,
+    trace_span::TraceSpan,
 };
 use std::{
     io::Read,
@@ -72,11 +73,12 @@ fn collected(inputs: Vec<Input<'_>>, limits: &Limits, watch: Option<Watch>) -> C
     let mut evidence = Evidence { stated, ..Evidence::default() };
     for bundle in bundles {
         match evidence_of(&bundle) {
-            Ok(run) => {
+            Ok((run, traces)) => {
                 if let Some(row) = intake.read.iter_mut().find(|row| Path::new(&row.path) == bundle.path) {
                     describe_bundle(row, &run);
                 }
                 evidence.runs.push(run);
+                evidence.traces.extend(traces);
             }
             Err(error) => {
                 intake.read.retain(|row| Path::new(&row.path) != bundle.path);
@@ -144,8 +146,11 @@ pub fn gather_recordings(path: &Path) -> Result<(Vec<Recording>, Vec<Unread>), E
 fn recordings(path: &Path, limits: &Limits) -> Result<(Vec<Recording>, Vec<Unread>), Error> {
     let found = Found::of(path, limits)?;
     let (bundles, unread) = found.open(|at| {
-        let mut recording = open(at, |bundle| bundle.recording())?;
+        let (mut recording, traces) = open(at, |bundle| Ok((bundle.recording()?, bundle.traces()?)))?;
         vocabulary::apply(&mut recording.signals);
+        if recording.spans.is_empty() {
+            recording.spans = join::stages(&traces, &recording.requests, &mut recording.info);
+        }
         Ok(recording)
     })?;
     let runs = found.joined.runs.into_iter().map(|run| run.recording);
@@ -185,7 +190,7 @@ pub fn gather(paths: &[PathBuf]) -> Gathered {
 
 fn runs(path: &Path, limits: &Limits) -> Result<(Vec<RunEvidence>, Vec<Unread>), Error> {
     let found = Found::of(path, limits)?;
-    let (bundles, unread) = found.open(evidence_of)?;
+    let (bundles, unread) = found.open(|at| evidence_of(at).map(|(run, _)| run))?;
     let runs = found.joined.runs.into_iter().map(|run| run.recording.into_evidence(run.label));
     Ok((bundles.into_iter().chain(runs).collect(), unread))
 }
@@ -252,10 +257,14 @@ fn nothing(path: &Path, mut intake: crate::frame::Intake) -> Error {
     }
 }
 
-fn evidence_of(at: &BundleAt) -> Result<RunEvidence, Error> {
-    let mut run = open(at, |bundle| bundle.evidence(at.path.display().to_string()))?;
+/// A bundle's run, and the spans that were exported to it; the run has the stages that they tell of.
+fn evidence_of(at: &BundleAt) -> Result<(RunEvidence, Vec<TraceSpan>), Error> {
+    let (mut run, traces) = open(at, |bundle| Ok((bundle.evidence(at.path.display().to_string())?, bundle.traces()?)))?;
     vocabulary::apply(&mut run.signals);
-    Ok(run)
+    if run.spans.is_empty() {
+        run.spans = join::stages(&traces, &run.requests, &mut run.info);
+    }
+    Ok((run, traces))
 }
 
 fn open<T>(at: &BundleAt, read: impl FnOnce(&Bundle) -> Result<T, firstcheck_bundle::Error>) -> Result<T, Error> {

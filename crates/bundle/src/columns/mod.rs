@@ -4,6 +4,7 @@ pub(crate) mod events;
 pub(crate) mod requests;
 pub(crate) mod signals;
 pub(crate) mod spans;
+pub(crate) mod traces;
 
 use crate::error::{Error, Result};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, StringArray};

@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-const TABLES: [&str; 4] = ["requests", "events", "signals", "spans"];
+const TABLES: [&str; 5] = ["requests", "events", "signals", "spans", "traces"];
 
 fn page() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bundle.md")).unwrap()

@@ -8,6 +8,7 @@ use firstcheck_model::{
     run::{Arrivals, CacheState, Clock, ClockKind, Origin, RunId, RunInfo, WorkloadInfo},
     signal::{Labels, Part, Series, SeriesKind},
     span::{Stage, StageSpan},
+    trace_span::{AttributeValue, Attributes, TraceSpan},
 };
 use std::path::Path;
 
@@ -86,6 +87,29 @@ pub fn span(n: u32) -> StageSpan {
     StageSpan { request: n, stage: Stage::Prefill, start, end: start.plus_ns(5), replica: Some("r0".into()) }
 }
 
+/// The span that a service exports of request `n`.
+pub fn trace_span(n: u32) -> TraceSpan {
+    let start_unix_ns = 1_760_000_000_000_000_000 + i64::from(n) * SECOND;
+    let attributes = vec![
+        ("a.text".to_owned(), AttributeValue::Text("größe \"x\"".into())),
+        ("b.truth".to_owned(), AttributeValue::Bool(n % 2 == 0)),
+        ("c.whole".to_owned(), AttributeValue::Int(i64::MIN + i64::from(n))),
+        ("d.float".to_owned(), AttributeValue::Float(f64::from(n) + 0.1)),
+    ];
+    TraceSpan {
+        trace_id: format!("{n:032x}"),
+        span_id: format!("{n:016x}"),
+        parent_id: (n > 0).then(|| format!("{:016x}", n - 1)),
+        name: "llm_request".into(),
+        start_unix_ns,
+        end_unix_ns: start_unix_ns + 7,
+        service: Some("vllm".into()),
+        instance: (n % 3 == 0).then(|| "decode-0".into()),
+        failed: n % 2 == 1,
+        attributes: Attributes(attributes),
+    }
+}
+
 pub fn append(writer: &mut Writer, n: u32) -> Result<()> {
     let mut requests = vec![(n, in_flight(n))];
     let (mut ended, mut spans) = (Vec::new(), Vec::new());
@@ -94,7 +118,8 @@ pub fn append(writer: &mut Writer, n: u32) -> Result<()> {
         ended = events(last);
         spans.push(span(last));
     }
-    writer.append(Rows { requests: &requests, events: &ended, signals: &scrape(n), spans: &spans })
+    let traces: Vec<TraceSpan> = n.checked_sub(1).map(trace_span).into_iter().collect();
+    writer.append(Rows { requests: &requests, events: &ended, signals: &scrape(n), spans: &spans, traces: &traces })
 }
 
 /// A run of `appends` appends without its end.

@@ -8,6 +8,7 @@ use firstcheck_model::{
     request::Fate,
     run::{RunInfo, RunState},
     signal::Series,
+    trace_span::{AttributeValue, TraceSpan},
 };
 use std::fs;
 
@@ -95,4 +96,26 @@ fn events_of_no_request_are_counted() {
     writer.finish(run::info()).unwrap();
     let evidence = Bundle::open(parent.path()).unwrap().evidence("x").unwrap();
     assert_eq!(evidence.info.warnings, ["1 events belong to no request and were ignored"]);
+}
+
+#[test]
+fn exported_spans_survive_a_kill_and_stand_in_a_table_of_their_own() {
+    let parent = tempfile::tempdir().unwrap();
+    let writer = run::unfinished(parent.path(), 5);
+    let expected: Vec<TraceSpan> = (0..4).map(run::trace_span).collect();
+    assert_eq!(Bundle::open(parent.path()).unwrap().traces().unwrap(), expected);
+    writer.finish(run::info()).unwrap();
+    assert!(parent.path().join("traces.parquet").is_file());
+    assert_eq!(Bundle::open(parent.path()).unwrap().traces().unwrap(), expected);
+}
+
+#[test]
+fn a_number_of_a_span_that_json_cannot_hold_is_kept_as_text() {
+    let parent = tempfile::tempdir().unwrap();
+    let mut writer = run::unfinished(parent.path(), 0);
+    let mut span = run::trace_span(0);
+    span.attributes.0 = vec![("x".into(), AttributeValue::Float(f64::INFINITY))];
+    writer.append(Rows { traces: &[span], ..Rows::default() }).unwrap();
+    let read = Bundle::open(parent.path()).unwrap().traces().unwrap();
+    assert_eq!(read[0].attributes.text("x"), Some("inf"));
 }

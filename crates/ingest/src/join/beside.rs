@@ -6,7 +6,10 @@ use firstcheck_model::{
     evidence::{Evidence, Sourced},
     gpu::{GpuSnapshot, GpuTopology},
     hang::{FlightRecord, StackDump},
+    request::Requests,
+    run::RunInfo,
     signal::Series,
+    span::StageSpan,
     trace_span::TraceSpan,
 };
 use std::path::Path;
@@ -55,20 +58,19 @@ pub(crate) fn put(evidence: &mut Evidence, path: &Path, beside: Beside) {
 
 /// Gives each run the stages that spans tell of its requests, on its own clock.
 pub(crate) fn join_traces(evidence: &mut Evidence) {
-    if evidence.traces.is_empty() {
-        return;
-    }
     for run in evidence.runs.iter_mut().filter(|run| run.spans.is_empty()) {
-        let joined = join_spans(&evidence.traces, &run.requests, run.info.clock);
-        for offset in joined.offsets.iter().filter(|offset| offset.seconds.0 != 0.0 || !offset.consistent) {
-            let whose = offset.instance.as_deref().unwrap_or("the server");
-            let (by, about) = (offset.seconds.0 * 1e3, offset.uncertainty.0 * 1e3);
-            let moved = if offset.consistent { "" } else { "; no one offset fits all requests, the clock moved" };
-            let requests = offset.requests;
-            run.info.warnings.push(format!(
-                "spans of {whose} were moved by {by:.3} ms (± {about:.3} ms, from {requests} requests){moved}"
-            ));
-        }
-        run.spans = joined.stages;
+        run.spans = stages(&evidence.traces, &run.requests, &mut run.info);
     }
+}
+
+/// The stages that spans tell of a run's requests; what was done about clocks is added to its warnings.
+pub(crate) fn stages(traces: &[TraceSpan], requests: &Requests, info: &mut RunInfo) -> Vec<StageSpan> {
+    if traces.is_empty() {
+        return Vec::new();
+    }
+    let joined = join_spans(traces, requests, info.clock);
+    let said = joined.clocks().into_iter().filter(|said| !info.warnings.contains(said));
+    let new: Vec<String> = said.collect();
+    info.warnings.extend(new);
+    joined.stages
 }

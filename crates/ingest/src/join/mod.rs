@@ -11,7 +11,7 @@ use crate::{
     prometheus::{History, Page},
     results::{self, AiperfRecords},
 };
-pub(crate) use beside::{Beside, join_traces, put};
+pub(crate) use beside::{Beside, join_traces, put, stages};
 use firstcheck_model::{evidence::RunEvidence, fingerprint::Fingerprint, recording::Recording};
 use pages::Pages;
 use std::{

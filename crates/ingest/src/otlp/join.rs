@@ -1,25 +1,12 @@
 //! Spans joined to the requests of a run.
 
-use super::stages::{Timed, is_request, of_span};
-use firstcheck_model::{
-    moment::Moment, request::Requests, run::Clock, span::StageSpan, trace_span::TraceSpan, unit::Seconds,
+use super::{
+    belongs::Rows,
+    clocks::{Offset, offsets},
+    stages::{Timed, of_span},
 };
-use std::collections::{BTreeMap, HashMap};
-
-/// How far the clock of a service's instance lies from the client's.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Offset {
-    /// The instance; `None`: the spans do not name one.
-    pub instance: Option<String>,
-    /// What is added to its times.
-    pub seconds: Seconds,
-    /// How far off the estimate may be.
-    pub uncertainty: Seconds,
-    /// Requests it rests on.
-    pub requests: usize,
-    /// Whether every request could be placed between its sending and its end: where not, the clock moved.
-    pub consistent: bool,
-}
+use firstcheck_model::{moment::Moment, request::Requests, run::Clock, span::StageSpan, trace_span::TraceSpan};
+use std::collections::BTreeSet;
 
 /// What became of the spans.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -32,75 +19,74 @@ pub struct Joined {
     pub others: usize,
     /// Clock offsets, one an instance.
     pub offsets: Vec<Offset>,
+    /// Instances whose clock nothing bounds; their times are left as they are. `None`: spans that name no instance.
+    pub unplaced: Vec<Option<String>>,
 }
 
-/// Joins spans to requests by the trace id that was sent with each request (`traceparent`). Times are moved onto the
-/// client's clock: a span that belongs to a request cannot begin before it was sent nor end after its answer did, so
-/// each request bounds the offset of an instance's clock from both sides; the middle of the tightest bounds is used, and
-/// half their distance is stated as its uncertainty. Where `clock` has no Unix time nothing can be joined.
+/// Joins spans to requests by the trace id that was sent with each request (`traceparent`), or by the request id where
+/// somebody on the way made up a trace of his own. Times are moved onto the client's clock: what must come before what
+/// bounds the offset of each instance's clock; the middle of the tightest bounds is used, and how far it may be off is
+/// stated. Where `clock` has no Unix time nothing can be joined.
 pub fn join_spans(spans: &[TraceSpan], requests: &Requests, clock: Clock) -> Joined {
     let mut result = Joined::default();
     let Some(started) = clock.started_unix_ns else {
         result.others = spans.len();
         return result;
     };
-    let sent = requests.0.iter().enumerate();
-    let rows: HashMap<&str, usize> =
-        sent.filter_map(|(row, request)| Some((request.trace_id.as_deref()?, row))).collect();
-    let mut by_instance: BTreeMap<Option<&str>, Vec<(usize, &TraceSpan)>> = BTreeMap::new();
-    for span in spans {
-        match rows.get(span.trace_id.as_str()) {
-            Some(row) => by_instance.entry(span.instance.as_deref()).or_default().push((*row, span)),
-            None => result.others += 1,
-        }
+    let rows = Rows::new(requests, spans);
+    let placed: Vec<(usize, &TraceSpan)> = spans.iter().filter_map(|span| Some((rows.of(span)?, span))).collect();
+    (result.joined, result.others) = (placed.len(), spans.len() - placed.len());
+    let offsets = offsets(&placed, requests, started);
+    let instances: BTreeSet<Option<&str>> = placed.iter().map(|(_, span)| span.instance.as_deref()).collect();
+    let unplaced = instances.into_iter().filter(|instance| !offsets.contains_key(instance));
+    result.unplaced = unplaced.map(|instance| instance.map(str::to_owned)).collect();
+    for (row, span) in placed {
+        let offset = offsets.get(&span.instance.as_deref());
+        let shift = offset.map_or(0, |offset| (offset.seconds.0 * 1e9).round() as i64);
+        let moment = |unix: i64| Moment::at(unix.saturating_sub(started).saturating_add(shift));
+        result.stages.extend(of_span(span).into_iter().map(|Timed { stage, start, end }| StageSpan {
+            request: row as u32,
+            stage,
+            start: moment(start),
+            end: moment(end),
+            replica: span.instance.clone(),
+        }));
     }
-    for (instance, spans) in by_instance {
-        result.joined += spans.len();
-        let offset = offset(instance, &spans, requests, started);
-        let shift = offset.as_ref().map_or(0, |offset| (offset.seconds.0 * 1e9).round() as i64);
-        result.offsets.extend(offset);
-        for (row, span) in spans {
-            let moment = |unix: i64| Moment::at(unix.saturating_sub(started).saturating_add(shift));
-            result.stages.extend(of_span(span).into_iter().map(|Timed { stage, start, end }| StageSpan {
-                request: row as u32,
-                stage,
-                start: moment(start),
-                end: moment(end),
-                replica: instance.map(str::to_owned),
-            }));
-        }
-    }
+    result.offsets = offsets.into_values().collect();
     result.stages.sort_by_key(|span| (span.request, span.start));
     result
 }
 
-/// The offset of an instance's clock. Only accounts of whole requests bound it from both sides.
-fn offset(instance: Option<&str>, spans: &[(usize, &TraceSpan)], requests: &Requests, started: i64) -> Option<Offset> {
-    let (mut lower, mut upper, mut middles) = (i64::MIN, i64::MAX, Vec::new());
-    for (row, span) in spans.iter().filter(|(_, span)| is_request(span)) {
-        let request = &requests.0[*row];
-        let ended = if request.done.reached() { request.done } else { request.last_token };
-        let (Some(sent), Some(ended)) = (request.sent.get(), ended.get()) else { continue };
-        let least = started.saturating_add(sent).saturating_sub(span.start_unix_ns);
-        let most = started.saturating_add(ended).saturating_sub(span.end_unix_ns);
-        (lower, upper) = (lower.max(least), upper.min(most));
-        middles.push(i64::midpoint(least, most));
+impl Joined {
+    /// What a reader should know of the clocks, in words: each that was moved, how well the others agree.
+    pub fn clocks(&self) -> Vec<String> {
+        let whose = |instance: &Option<String>| instance.clone().unwrap_or_else(|| "the server".into());
+        let mut said = Vec::new();
+        let (kept, moved): (Vec<&Offset>, Vec<&Offset>) =
+            self.offsets.iter().partition(|offset| offset.seconds.0 == 0.0 && offset.consistent);
+        for offset in moved {
+            let (by, about) = (offset.seconds.0 * 1e3, offset.uncertainty.0 * 1e3);
+            let doubt = if offset.consistent { "" } else { "; no one offset fits all requests, the clock moved" };
+            let (whose, requests) = (whose(&offset.instance), offset.requests);
+            said.push(format!(
+                "spans of {whose} were moved by {by:.3} ms (± {about:.3} ms, from {requests} requests){doubt}"
+            ));
+        }
+        let widest = kept.iter().map(|offset| offset.uncertainty.0).fold(0.0, f64::max) * 1e3;
+        match &kept[..] {
+            [] => {}
+            [one] => said.push(format!(
+                "spans of {} were not moved: its clock agrees with the client's within {widest:.3} ms",
+                whose(&one.instance)
+            )),
+            several => said.push(format!(
+                "spans of {} instances were not moved: their clocks agree with the client's within {widest:.3} ms",
+                several.len()
+            )),
+        }
+        for instance in &self.unplaced {
+            said.push(format!("the clock of {} is not known: its spans were not moved", whose(instance)));
+        }
+        said
     }
-    middles.sort_unstable();
-    let median = *middles.get(middles.len() / 2)?;
-    let consistent = lower <= upper;
-    // Bounds that contradict each other say that the clock moved: the median of all is then the better guess. Clocks
-    // that agree within the bounds need no correction.
-    let value = match consistent {
-        true if lower <= 0 && 0 <= upper => 0,
-        true => i64::midpoint(lower, upper),
-        false => median,
-    };
-    Some(Offset {
-        instance: instance.map(str::to_owned),
-        seconds: Seconds(value as f64 * 1e-9),
-        uncertainty: Seconds(upper.abs_diff(lower) as f64 * 0.5e-9),
-        requests: middles.len(),
-        consistent,
-    })
 }

@@ -1,12 +1,15 @@
 //! OpenTelemetry's traces: OTLP as JSON (one document, or one a line) and as protobuf, and their spans joined to requests.
 
+mod belongs;
+mod clocks;
 pub(crate) mod format;
 mod join;
 mod json;
 mod protobuf;
 mod stages;
 
-pub use join::{Joined, Offset, join_spans};
+pub use clocks::Offset;
+pub use join::{Joined, join_spans};
 pub use json::{is_otlp_json, read_otlp_json};
 pub use protobuf::{is_otlp_protobuf, read_otlp_protobuf};
 

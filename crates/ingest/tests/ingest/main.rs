@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helper functions as well")]
 
 mod api;
+mod clocks;
 mod collect;
 mod detection;
 mod endpoints;

@@ -6,7 +6,7 @@ use firstcheck_ingest::{
 };
 use firstcheck_model::{
     moment::Moment,
-    request::{Request, Requests},
+    request::{Fate, Request, Requests},
     run::{Clock, ClockKind},
     span::Stage,
     trace_span::{AttributeValue, TraceSpan},
@@ -44,6 +44,7 @@ fn run(sent: i64, done: i64) -> Requests {
     request.sent = Moment::at(sent);
     request.done = Moment::at(done);
     request.trace_id = Some(TRACE.into());
+    request.fate = Fate::Completed;
     Requests(vec![request])
 }
 

@@ -144,7 +144,13 @@ impl Scribe {
             return;
         }
         self.fold(&batch);
-        let rows = Rows { requests: &batch.requests, events: &batch.events, signals: &batch.signals, spans: &[] };
+        let rows = Rows {
+            requests: &batch.requests,
+            events: &batch.events,
+            signals: &batch.signals,
+            traces: &batch.traces,
+            ..Rows::default()
+        };
         let updated = batch.info.as_ref().map_or(Ok(()), |info| self.writer.update(info));
         if let Err(error) = updated.and_then(|()| self.writer.append(rows)) {
             (self.on_failure)(&error.to_string());
