@@ -138,6 +138,12 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Says on standard error what a user has to know before the work is done.
+pub fn tell(text: &str) {
+    // Nobody waits for it where there is no standard error.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// Says what failed on standard error, and each cause on a line of its own.
 pub fn print_error(error: &anyhow::Error) {
     let mut text = format!("error: {error}\n");

@@ -21,7 +21,7 @@ mod watch_self;
 pub mod wire;
 
 pub use error::Error;
-pub use options::{Api, Key, KeyError, Limits, Options, Scrape, Target, Thresholds};
+pub use options::{Api, Key, KeyError, Limits, Options, Scrape, Spans, Target, Thresholds};
 pub use progress::{Control, Phase, Progress};
 pub use run::{Cost, Finished, run};
 pub use schedule::plan::PlanError;

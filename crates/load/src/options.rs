@@ -5,9 +5,9 @@ use firstcheck_model::{
     run::{CacheState, PairPlace, RunId},
     slo::Slo,
 };
-use firstcheck_observe::Address;
+use firstcheck_observe::{Address, otlp::Receiver};
 use serde_json::{Map, Value};
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 /// Which interface of the deployment is asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -160,6 +160,15 @@ impl Default for Scrape {
     }
 }
 
+/// Spans that the deployment's services export while the run goes on.
+#[derive(Debug, Clone)]
+pub struct Spans {
+    /// Takes them. One may serve several runs, one after the other.
+    pub receiver: Arc<Receiver>,
+    /// How long they are awaited after the last answer: exporters send what they have each few seconds.
+    pub late: Duration,
+}
+
 /// Beyond which values the client does not believe itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
@@ -221,6 +230,8 @@ pub struct Options {
     pub bounds: Bounds,
     /// What is read besides answers.
     pub scrape: Scrape,
+    /// Where spans come from.
+    pub spans: Option<Spans>,
     /// When the client does not believe itself.
     pub thresholds: Thresholds,
 }
@@ -243,6 +254,7 @@ impl Options {
             limits: Limits::default(),
             bounds: Bounds::default(),
             scrape: Scrape::default(),
+            spans: None,
             thresholds: Thresholds::default(),
         }
     }

@@ -1,6 +1,6 @@
 //! Why a deployment cannot be asked.
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -16,6 +16,14 @@ pub enum Error {
         address: String,
         /// What is wrong with it.
         why: String,
+    },
+    /// An address that cannot be listened on.
+    #[error("cannot listen on {addr}: {source}")]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// What the system said.
+        source: io::Error,
     },
     /// A header that cannot be sent.
     #[error("cannot send the header `{name}`: {why}")]

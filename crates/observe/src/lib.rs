@@ -1,7 +1,7 @@
-//! What a live deployment says of itself: HTTP and TLS client, metrics scraper, endpoints.
+//! What a live deployment says of itself: HTTP and TLS client, metrics scraper, endpoints, receiver of spans.
 //!
 //! Everything here is asynchronous and needs a tokio runtime with I/O and time; nothing is spawned, so that dropping a
-//! future closes its socket. Secrets go one way: request headers leave this crate only towards the address that they
+//! future closes its socket; but the receiver of spans ([`otlp`]) is a thread of its own. Secrets go one way: request headers leave this crate only towards the address that they
 //! were given for, and what comes back is redacted before it is returned.
 //!
 //! # Example: who are you, and how do you do?
@@ -27,6 +27,7 @@ mod client;
 mod error;
 mod headers;
 mod identity;
+pub mod otlp;
 mod redact;
 mod scrape;
 pub mod tls;

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use firstcheck_model::{run::CacheState, slo::Slo};
 use firstcheck_observe::Address;
 use firstcheck_workload::{distribution::Distribution, prefix::SharedPrefix};
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 /// Offer a known workload to a deployment and record every token and counter
 ///
@@ -17,6 +17,10 @@ use std::{path::PathBuf, time::Duration};
   firstcheck run --url https://host/llm --key-env API_KEY --model M --concurrency 16 --duration 2m
   firstcheck run --url http://127.0.0.1:8000 --workload mooncake:trace.jsonl --arrivals trace:0.5
   firstcheck run --url http://127.0.0.1:8000 --sweep-rate 1,2,4,8 --duration 60s
+  firstcheck run --url http://127.0.0.1:8000 --rate 4 --otlp 4318
+
+For spans start vLLM with --otlp-traces-endpoint http://127.0.0.1:4318/v1/traces and
+OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf, or point a collector's otlphttp exporter there
 
 Exit codes: 0 measured · 2 failure · 3 interrupted, or the client could not drive it as asked")]
 pub struct RunArgs {
@@ -177,6 +181,12 @@ pub struct RecordArgs {
     /// Time between two readings of metrics pages
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5s")]
     pub scrape_interval: Duration,
+    /// Take spans that services export over OTLP/HTTP, here: an address, or a port of this machine; 0 is a free one
+    #[arg(long, value_name = "ADDR", value_parser = listening, num_args = 0..=1, default_missing_value = "4318")]
+    pub otlp: Option<SocketAddr>,
+    /// How long late spans are awaited after the last answer; exporters send what they have each few seconds
+    #[arg(long, value_name = "TIME", value_parser = duration_or_zero, default_value = "6s", requires = "otlp")]
+    pub otlp_wait: Duration,
 }
 
 /// Where it gives up.

@@ -6,7 +6,12 @@ use firstcheck_model::{
 };
 use firstcheck_workload::{arrivals::ArrivalProcess, spec::Source};
 use serde_json::{Map, Value};
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    str::FromStr,
+    time::Duration,
+};
 
 /// A JSON object.
 pub type Object = Map<String, Value>;
@@ -40,6 +45,14 @@ pub fn page(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, url)) if !name.is_empty() && url.contains("://") => Ok((name.to_owned(), url.to_owned())),
         _ => Err("expected NAME=URL, as dcgm=http://127.0.0.1:9400/metrics".into()),
+    }
+}
+
+/// `ADDR:PORT`, or a port of this machine alone.
+pub fn listening(text: &str) -> Result<SocketAddr, String> {
+    match text.parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) => text.parse().map_err(|_| "expected a port, or an address as 127.0.0.1:4318".into()),
     }
 }
 

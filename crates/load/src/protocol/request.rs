@@ -30,6 +30,9 @@ const OWN_HEADERS: [&str; 9] = [
     "expect",
 ];
 
+/// Names a request where no trace context is passed on: engines and gateways put it into their logs and spans.
+const REQUEST_ID: &str = "x-request-id";
+
 /// Renders requests to one deployment.
 #[derive(Debug)]
 pub struct Renderer {
@@ -39,6 +42,8 @@ pub struct Renderer {
     extra: Map<String, Value>,
     salt: Option<String>,
     head: String,
+    /// Whether the caller names requests himself.
+    named: bool,
     trace_seed: String,
 }
 
@@ -49,7 +54,7 @@ pub struct Rendered {
     pub bytes: Vec<u8>,
     /// Hash of the prompt as sent (xxh3, 64 bits), salt included.
     pub prompt_hash: u64,
-    /// W3C trace id, 32 hexadecimal digits.
+    /// W3C trace id, 32 hexadecimal digits; also the request id, unless the caller sets that.
     pub trace_id: String,
 }
 
@@ -71,6 +76,7 @@ impl Renderer {
             extra: target.extra_body.clone(),
             salt: salt.map(str::to_owned),
             head: head(target)?,
+            named: target.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(REQUEST_ID)),
             trace_seed: run.to_owned(),
         })
     }
@@ -83,8 +89,11 @@ impl Renderer {
         let (trace_id, span) = (format!("{:032x}", trace | 1), (trace >> 64) as u64 | 1);
         let mut head = self.head.clone();
         // Writing to a string cannot fail.
-        let written =
-            write!(head, "traceparent: 00-{trace_id}-{span:016x}-01\r\ncontent-length: {}\r\n\r\n", body.len());
+        let mut written = write!(head, "traceparent: 00-{trace_id}-{span:016x}-01\r\n");
+        if !self.named {
+            written = written.and(write!(head, "{REQUEST_ID}: {trace_id}\r\n"));
+        }
+        written = written.and(write!(head, "content-length: {}\r\n\r\n", body.len()));
         debug_assert!(written.is_ok(), "a string takes everything");
         let mut bytes = head.into_bytes();
         bytes.extend_from_slice(&body);

@@ -7,6 +7,7 @@ use firstcheck_model::{
     request::{Request, Requests},
     run::RunInfo,
     signal::Series,
+    trace_span::TraceSpan,
 };
 use std::{
     sync::{
@@ -27,8 +28,16 @@ pub(crate) struct Batch {
     pub events: Vec<Event>,
     pub requests: Vec<(u32, Request)>,
     pub signals: Vec<Series>,
+    pub traces: Vec<TraceSpan>,
     /// What is known of the run by now, to stand in `run.json` should the run be killed.
     pub info: Option<Box<RunInfo>>,
+}
+
+impl Batch {
+    /// Rows whose number is not bounded by that of the requests.
+    fn heavy(&self) -> usize {
+        self.events.len() + self.traces.len()
+    }
 }
 
 /// Called once when the journal cannot be written any more, with the reason.
@@ -48,9 +57,14 @@ pub(crate) struct Inlet {
 impl Inlet {
     /// Hands in `batch`. After a failure of the journal rows are dropped: the run is ending.
     pub fn send(&self, batch: Batch) {
-        self.waiting.fetch_add(batch.events.len(), Ordering::Relaxed);
+        self.waiting.fetch_add(batch.heavy(), Ordering::Relaxed);
         // The writing thread lives as long as an inlet does, unless it panicked; then `Journal::finish` tells.
         drop(self.batches.send((batch, Some(self.spares.0.clone()))));
+    }
+
+    /// Events and spans that wait for the disk, of all inlets.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// An emptied vector of an earlier batch, if one came back: its memory is in place already.
@@ -87,7 +101,7 @@ impl Journal {
         let thread = std::thread::Builder::new().name("journal".into()).spawn(move || {
             let mut scribe = Scribe::new(writer, rows, window_start, on_failure);
             while let Ok((batch, spares)) = inbox.recv() {
-                let waiting = counter.fetch_sub(batch.events.len(), Ordering::Relaxed);
+                let waiting = counter.fetch_sub(batch.heavy(), Ordering::Relaxed);
                 scribe.write(batch, spares, waiting);
             }
             scribe.end()

@@ -55,7 +55,7 @@ pub(super) fn finish(common: &Common, driven: Driven, written: Written, mut info
             dir
         }
     };
-    Ok(Finished { dir, info, failures: driven.failures, cost })
+    Ok(Finished { dir, info, failures: driven.failures, spans: None, cost })
 }
 
 /// Rows that the plan offered before `end` and that were never sent, and rows in between that never came due.

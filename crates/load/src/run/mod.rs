@@ -2,6 +2,7 @@
 
 mod finish;
 mod observation;
+mod spans;
 mod threads;
 
 use crate::{
@@ -21,9 +22,10 @@ use firstcheck_model::{
     run::{Clock, ClockKind, Origin, RunInfo, WorkloadInfo},
     unit::Seconds,
 };
-use firstcheck_observe::Identity;
+use firstcheck_observe::{Identity, otlp::Tally};
 use firstcheck_workload::{hash::trace_hash, trace::Trace};
 use observation::Observation;
+use spans::Hearing;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -39,6 +41,8 @@ pub struct Finished {
     pub info: RunInfo,
     /// How many requests failed, by what failed.
     pub failures: BTreeMap<String, u64>,
+    /// What became of exported spans, where they were listened to.
+    pub spans: Option<Tally>,
     /// CPU time of the busiest event loop inside the window, and the events that all of them received in it.
     pub cost: Cost,
 }
@@ -109,7 +113,9 @@ pub fn run(
         counters: Counters::default(),
         next_when_free: AtomicUsize::new(0),
     });
+    let hearing = options.spans.as_ref().map(|spans| Hearing::start(spans, journal.inlet()));
     let outcome = threads::drive(&common, &journal, &observation, &runtime, control, &info);
+    let heard = hearing.filter(|_| outcome.is_ok()).map(|hearing| hearing.end(&control.stop));
     let written = journal.finish().ok_or(Error::Panicked { thread: "journal" })?;
     let (driven, clock) = match outcome {
         Ok(outcome) => outcome,
@@ -119,9 +125,13 @@ pub fn run(
         }
     };
     warnings.extend(driven.notes.iter().map(|(page, (times, why))| format!("page {page} failed {times} times: {why}")));
+    if let (Some(spans), Some(tally)) = (&options.spans, &heard) {
+        warnings.extend(spans::warnings(spans, tally));
+    }
     info.warnings = warnings;
     info.clock = clock;
-    finish::finish(&common, driven, written, info)
+    let finished = finish::finish(&common, driven, written, info)?;
+    Ok(Finished { spans: heard, ..finished })
 }
 
 fn model(target: &Target, identity: Option<&Identity>, notes: &[String]) -> Result<String, Error> {

@@ -8,5 +8,6 @@ mod offering;
 mod protocol;
 mod secure;
 mod server;
+mod spans;
 mod steady;
 mod wire;

@@ -251,6 +251,7 @@ fn the_request_is_what_was_asked_for_and_the_key_is_nowhere() {
         parent.starts_with(&format!("00-{trace_id}-")) && parent.ends_with("-01") && parent.len() == 55,
         "{parent}"
     );
+    assert_eq!(request.header("x-request-id"), Some(trace_id.as_str()));
     let expected = serde_json::json!({
         "model": "served-model", "messages": [{"role": "user", "content": "salted hello there"}], "max_tokens": 2,
         "ignore_eos": true, "stream": true, "stream_options": {"include_usage": true}, "temperature": 0,

@@ -4,6 +4,7 @@
 mod address;
 mod client;
 mod identity;
+mod otlp;
 mod redact;
 mod scrape;
 mod server;

@@ -5,7 +5,12 @@ pub(super) mod levels;
 mod settings;
 pub(super) mod workload;
 
-use crate::{app::Context, args::RunArgs, output::Output, progress};
+use crate::{
+    app::Context,
+    args::RunArgs,
+    output::{self, Output},
+    progress,
+};
 use anyhow::Context as _;
 use firstcheck_analyze::compare::{Policy, describe};
 use firstcheck_load::{Control, Finished};
@@ -16,10 +21,12 @@ use firstcheck_model::{
     report::{Report, Unread},
     run::RunState,
 };
+use firstcheck_observe::otlp::Tally;
+use firstcheck_report::number;
 use firstcheck_workload::{Skipped, error::Place};
 use levels::Level;
 use settings::Settings;
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 /// Measures and reports.
 ///
@@ -29,6 +36,9 @@ pub fn run(args: RunArgs, context: &Context) -> anyhow::Result<u8> {
     let output = Output::open(&args.output, &[], context.terminal)?;
     let settings = Settings::new(args, &context.config)?;
     let policy = context.config.policy(settings.slo);
+    if let Some(url) = settings.spans_url() {
+        output::tell(&format!("taking spans at {url}"));
+    }
     let control = Control::default();
     interrupt::watch(control.stop.clone());
     let mut report = Report::new("run", TOOL);
@@ -64,9 +74,21 @@ fn measure(
         firstcheck_load::run(&Arc::new(trace), &settings.target, &settings.options(level), &folder, &control);
     shown.finish();
     let finished = finished.with_context(|| format!("cannot measure {}", settings.target.address))?;
-    add(report, level, &read_back(&finished)?, policy);
+    let run = read_back(&finished)?;
+    add(report, level, &run, policy);
+    report.notes.extend(finished.spans.as_ref().map(|tally| told(tally, &run)));
     report.notes.push(format!("bundle: {}", finished.dir.display()));
     Ok(matches!(finished.info.state, RunState::Interrupted { .. }))
+}
+
+/// What became of exported spans.
+fn told(tally: &Tally, run: &RunEvidence) -> String {
+    let known: BTreeSet<u32> = run.spans.iter().map(|span| span.request).collect();
+    let (spans, exports) = (number::count(tally.spans), number::count(tally.exports));
+    format!(
+        "{spans} spans in {exports} exports; they tell the stages of {} requests",
+        number::count(known.len() as u64)
+    )
 }
 
 fn read_back(finished: &Finished) -> anyhow::Result<RunEvidence> {

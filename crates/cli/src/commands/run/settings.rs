@@ -9,11 +9,16 @@ use crate::{
     commands::free_folder,
     config::Config,
 };
+use anyhow::Context as _;
 use anyhow::bail;
-use firstcheck_load::{Api, Key, Limits, Options, Scrape, Target};
+use firstcheck_load::{Api, Key, Limits, Options, Scrape, Spans, Target};
 use firstcheck_model::{TOOL, report::Unread, run::RunId, slo::Slo};
+use firstcheck_observe::otlp::{self, Receiver};
 use firstcheck_workload::trace::Trace;
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// What a run is told.
 pub(super) struct Settings {
@@ -55,6 +60,7 @@ impl Settings {
             ..Limits::default()
         };
         let out = out(&record)?;
+        base.spans = spans(&record)?;
         base.scrape = Scrape { metrics: !record.no_metrics, interval: record.scrape_interval, pages: record.scrape };
         Ok(Self { target: self::target(target)?, levels, seed, slo, workload, out, base })
     }
@@ -73,6 +79,11 @@ impl Settings {
         Options { run: RunId(format!("{name}-{:08x}", random() as u32)), ..self.base.clone() }
     }
 
+    /// Where spans are taken.
+    pub(super) fn spans_url(&self) -> Option<String> {
+        Some(self.base.spans.as_ref()?.receiver.url())
+    }
+
     /// Where the bundle of a level goes.
     pub(super) fn folder(&self, level: &Level) -> PathBuf {
         level.folder.as_ref().map_or_else(|| self.out.clone(), |name| self.out.join(name))
@@ -86,6 +97,13 @@ fn out(record: &RecordArgs) -> anyhow::Result<PathBuf> {
         bail!("{} is not empty: name a new folder with --out", out.display());
     }
     Ok(out.clone())
+}
+
+/// Listens for spans before anything is offered, so that an address that is taken is known by then.
+fn spans(record: &RecordArgs) -> anyhow::Result<Option<Spans>> {
+    let Some(addr) = record.otlp else { return Ok(None) };
+    let receiver = Receiver::start(addr, otlp::Limits::default()).context("cannot take spans")?;
+    Ok(Some(Spans { receiver: Arc::new(receiver), late: record.otlp_wait }))
 }
 
 fn target(args: TargetArgs) -> anyhow::Result<Target> {
