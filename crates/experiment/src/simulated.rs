@@ -31,6 +31,7 @@ pub fn write(bundle: &Path, simulated: &Simulated) -> Result<(), Error> {
         events: &recording.events,
         signals: &recording.signals,
         spans: &recording.spans,
+        ..Rows::default()
     })?;
     for attachment in &simulated.attachments {
         writer.attach(&attachment.name, attachment.content.as_slice())?;
