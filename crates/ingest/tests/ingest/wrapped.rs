@@ -26,6 +26,7 @@ fn files(prefix: &str) -> Vec<(String, Vec<u8>)> {
             events: &recording.events,
             signals: &recording.signals,
             spans: &recording.spans,
+            ..firstcheck_bundle::Rows::default()
         })
         .unwrap();
     writer.finish(recording.info.clone()).unwrap();
