@@ -7,7 +7,7 @@ use super::{
 use crate::host::gc_pause;
 
 /// Events by name with what the line contains.
-const EVENTS: [(&str, &str); 17] = [
+const EVENTS: [(&str, &str); 18] = [
     ("retraction", "Retract requests."),
     ("retraction", "Decode out of memory happened"),
     ("retraction_abort", "retract_decode: aborted"),
@@ -19,7 +19,8 @@ const EVENTS: [(&str, &str); 17] = [
     ("kv_expired", "Releasing expired KV blocks"),
     ("kv_transfer_failed", "NIXL transfer failure"),
     ("kv_transfer_failed", "pulling kv_caches for "),
-    ("kv_transfer_failed", "transfer failed for request rank="),
+    ("kv_transfer_failed", "transfer failed for request "),
+    ("kv_transfer_failed", "Failed to transfer KV cache"),
     ("kv_transfer_failed", "handshake failed for request rank="),
     ("kv_transfer_failed", "bootstrap failed for request rank="),
     ("health_check_failed", "Health check failed"),
@@ -56,8 +57,10 @@ pub(super) fn take(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
     }
     let known = EVENTS.iter().find(|(_, part)| message.contains(part));
     let Some((kind, part)) = known else { return false };
-    // At DEBUG the same words tell that it went well.
-    if part.starts_with("pulling ") && !message.contains(" failed: ") {
+    // At DEBUG the same words tell that a transfer went well.
+    let well = part.starts_with("pulling ") && !message.contains(" failed: ");
+    // A client that went away takes its transfer with it.
+    if well || (*kind == "kv_transfer_failed" && message.contains("Aborted by AbortReq")) {
         return false;
     }
     let figures: Vec<_> =

@@ -93,13 +93,15 @@ pub(super) fn listed() -> impl Iterator<Item = &'static str> {
 impl Traceback {
     /// Takes a line of a traceback, or one that tells a failure without any; whether it was one.
     pub(super) fn take(reader: &mut LogReader, text: &str, at: &At<'_>) -> bool {
+        let spilled = reader.spilled.clone().filter(|_| at.process.is_none() && !reader.trace(None).inside);
+        let at = &At { process: at.process.or(spilled.as_deref()), ..*at };
         let trace = reader.trace(at.process);
         let was_inside = trace.inside;
-        if text.trim_end() == "Traceback (most recent call last):"
-            || text.trim_start().starts_with("Traceback (most recent")
-        {
+        if let Some((before, _)) = text.split_once("Traceback (most recent call last)") {
             *trace = Self { inside: true, frame: None };
             reader.tracing += usize::from(!was_inside);
+            // One message of many lines, of which the first alone has the engine's prefix.
+            reader.spilled = at.process.filter(|_| !before.trim().is_empty()).map(str::to_owned);
             return true;
         }
         if trace.inside {
@@ -114,6 +116,7 @@ impl Traceback {
             }
             trace.inside = false;
             let frame = trace.frame.take();
+            reader.spilled = None;
             reader.tracing = reader.tracing.saturating_sub(1);
             if let Some((exception, message)) = exception(bare) {
                 push(reader, Some(exception), message, frame, at);

@@ -86,6 +86,8 @@ pub struct LogReader {
     traces: HashMap<String, Traceback>,
     /// Tracebacks that are being read.
     pub(super) tracing: usize,
+    /// The process whose traceback goes on in lines without a prefix.
+    pub(super) spilled: Option<String>,
     /// Messages read: a message that a collector cut into pieces counts once.
     pub(super) messages: u64,
     /// The message that told the last failure.
@@ -112,6 +114,7 @@ impl LogReader {
             log: EngineLog { label: label.into(), ..EngineLog::default() },
             traces: HashMap::new(),
             tracing: 0,
+            spilled: None,
             messages: 0,
             last_failure: None,
             samples: Samples::new(limits.samples),
@@ -154,8 +157,7 @@ impl LogReader {
         text: &str,
         unknown: &mut dyn FnMut(Option<&str>, &str),
     ) -> bool {
-        // A progress bar returns to the line's start: what stands last is what was seen.
-        let text = text.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or(text);
+        let text = after_progress(text);
         let entry = prefix::split(text);
         let moment = self.clock.moment(at_unix_ns, entry.stated);
         let understood = self.entry(&entry, At { line: number, moment, process: entry.process, site: entry.site });
@@ -171,6 +173,7 @@ impl LogReader {
         // Most lines of a long log carry nothing: one pass over all that could be meant tells it.
         let in_failure = self.tracing > 0 || self.follows_failure();
         let understood = (in_failure || TELLING.is_match(message)) && self.message(message, &at);
+        let understood = understood || is_of_the_web_server(message);
         if !understood && entry.level.is_some() {
             self.log.not_understood += 1;
         }
@@ -296,4 +299,20 @@ impl LogReader {
         let known = process.filter(|process| self.traces.len() < PROCESSES || self.traces.contains_key(*process));
         self.traces.entry(known.unwrap_or_default().to_owned()).or_default()
     }
+}
+
+/// What stands behind a progress bar. One returns to the line's start, and the last one is not always ended before the
+/// next message: `22/23 [00:13<00:00, 2.05it/s]INFO …`.
+fn after_progress(text: &str) -> &str {
+    let text = text.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or(text);
+    let after = ["it/s]", "s/it]"].iter().find_map(|end| Some(text.rsplit_once(end)?.1.trim_start()));
+    after.filter(|after| !after.is_empty()).unwrap_or(text)
+}
+
+/// Lines of the web server, which tell of a request each, or of its own start.
+fn is_of_the_web_server(message: &str) -> bool {
+    const OWN: [&str; 4] =
+        ["Started server process", "Waiting for application", "Uvicorn running on", "Finished server process"];
+    let message = message.trim_start();
+    message.contains(" HTTP/1.1\" ") || OWN.iter().any(|own| message.starts_with(own))
 }

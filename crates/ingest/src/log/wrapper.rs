@@ -37,6 +37,7 @@ pub fn unwrap(line: &str) -> Unwrapped<'_> {
         .or_else(|| dated(line))
         .or_else(|| journal(line))
         .or_else(|| compose(line))
+        .or_else(|| python(line))
         .unwrap_or(Unwrapped { text: Cow::Borrowed(line), at_unix_ns: None, partial: false, origin: None });
     Unwrapped { text: terminal_codes::without(inner.text), ..inner }
 }
@@ -113,6 +114,21 @@ fn compose(line: &str) -> Option<Unwrapped<'_>> {
         at_unix_ns: None,
         partial: false,
         origin: Some(service.to_owned()),
+    })
+}
+
+/// Python's `logging` of a program that runs the server: `2026-01-02 03:04:05,678 - name - INFO - text`. Its time has no
+/// zone, so it dates nothing.
+fn python(line: &str) -> Option<Unwrapped<'_>> {
+    const LEVELS: [&str; 5] = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
+    let mut parts = line.splitn(4, " - ");
+    let (time, name, level, text) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let dated = time.len() == 23 && time.starts_with("20") && time.as_bytes().get(19) == Some(&b',');
+    (dated && LEVELS.contains(&level)).then(|| Unwrapped {
+        text: Cow::Borrowed(text),
+        at_unix_ns: None,
+        partial: false,
+        origin: Some(name.to_owned()),
     })
 }
 

@@ -142,6 +142,10 @@ fn transfers_that_failed_are_events() {
         let log = read(line);
         assert_eq!(log.events.iter().map(|event| event.kind).collect::<Vec<_>>(), ["kv_transfer_failed"], "{line}");
     }
+    let aborted = read(
+        "[2026-01-02 03:04:05 TP0] Decode transfer failed for request rank=0 KVTransferError: Aborted by AbortReq.",
+    );
+    assert!(aborted.events.is_empty());
     let went_well = read("DEBUG 01-02 03:04:05 [mooncake_connector.py:1] pulling kv_caches for ['a'] finished");
     assert!(went_well.events.is_empty());
 }

@@ -358,3 +358,50 @@ fn of_statistics_lines_without_end_every_second_one_is_held() {
     assert_eq!(log.series.len(), 2);
     assert!(log.series.iter().all(|series| series.at.len() == 30 && series.value.len() == 30));
 }
+
+#[test]
+fn a_traceback_in_one_message_of_sglang_is_that_of_its_process() {
+    let log = read(
+        "[2026-01-02 03:04:05 TP1] Scheduler hit an exception: Traceback (most recent call last):\n\
+         \x20 File \"/x/sglang/srt/managers/scheduler.py\", line 12, in run\n    self.load()\n\
+         \x20 File \"/x/sglang/srt/models/loader.py\", line 34, in load\n\
+         torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n\n\
+         [2026-01-02 03:04:06] Received sigquit from a child process. It usually means the child failed.\n",
+    );
+    let root = log.root_cause().unwrap();
+    assert_eq!((root.kind, root.line, root.process.as_deref()), (FailureKind::OutOfMemory, 5, Some("TP1")));
+    assert_eq!(root.frame.as_deref(), Some("models/loader.py:34 load"));
+}
+
+#[test]
+fn a_message_behind_a_progress_bar_that_was_not_ended_is_read() {
+    for bar in [
+        " 96%|#########5| 22/23 [00:13<00:00,  2.05it/s]",
+        "Loading shards:  50% | 1/2 [00:00<00:01,  2.1s/it]\rLoading shards: 100% | 2/2 [00:01<00:00,  1.3s/it] ",
+    ] {
+        let log = read(&format!("{bar}[2026-01-02 03:04:05 TP0] max_total_num_tokens=935444, context_len=32768"));
+        assert_eq!(log.kv.tokens, Some(935_444), "{bar}");
+        let log = read(&format!("{bar}\nINFO 01-02 03:04:05 [a.py:1] GPU KV cache size: 1,000 tokens"));
+        assert_eq!(log.kv.tokens, Some(1_000), "{bar}");
+    }
+}
+
+#[test]
+fn lines_of_requests_are_none_that_are_not_understood() {
+    let log = read(
+        "[2026-01-02 03:04:05] INFO:     127.0.0.1:32770 - \"GET /health HTTP/1.1\" 200 OK\n\
+         [2026-01-02 03:04:05] INFO:     Uvicorn running on http://0.0.0.0:30000 (Press CTRL+C to quit)\n\
+         (APIServer pid=7) INFO:     127.0.0.1:32770 - \"GET /health HTTP/1.1\" 200 OK\n\
+         [2026-01-02 03:04:05] something else\n",
+    );
+    assert_eq!(log.not_understood, 1);
+}
+
+#[test]
+fn a_program_that_logs_what_its_server_says() {
+    let line =
+        "2026-01-02 03:04:05,527 - __main__ - INFO - [2026-01-02 03:04:05 TP0] Load weight begin. avail mem=22.46 GB";
+    let log = read(line);
+    assert_eq!((log.engine.as_deref(), log.memory.len()), (Some("sglang"), 1));
+    assert_eq!(unwrap("2026-01-02 03:04:05,527 - a - NOTE - b").text, "2026-01-02 03:04:05,527 - a - NOTE - b");
+}
