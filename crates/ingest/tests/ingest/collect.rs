@@ -5,6 +5,7 @@ use firstcheck_ingest::{Collected, Input, Limits, collect};
 use firstcheck_model::{
     report::{ReadRow, Unread},
     run::{Arrivals, CacheState, Clock, ClockKind, Origin, RunId, RunInfo, WorkloadInfo},
+    signal::{Part, Signal},
 };
 use proptest::prelude::*;
 use std::{
@@ -337,4 +338,41 @@ proptest! {
         prop_assert!(collected.unread.iter().all(|unread| !unread.reason.contains("gave up")), "{:?}", collected.unread);
         prop_assert!(!collected.read.is_empty() || !collected.unread.is_empty());
     }
+}
+
+/// What hostile and broken input does, all at once: it is read as far as it goes, and everything else is counted.
+#[test]
+fn a_page_of_everything_that_goes_wrong_is_read_and_counted() {
+    let head = "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 3\n\
+                # TYPE vllm:num_preemptions_total counter\nvllm:num_preemptions_total 7\n\
+                # TYPE vllm:generation_tokens_total counter\nvllm:generation_tokens_total NaN\n\
+                # TYPE vllm:prompt_tokens_total counter\nvllm:prompt_tokens_total -5\n\
+                # TYPE acme:mystery gauge\nacme:mystery{a=\"b\"} 1\n\
+                vllm:num_requests_waiting{a=\"";
+    let tail = "\n# TYPE vllm:kv_cache_usage_perc gauge\nvllm:kv_cache_usage_perc NaN\nvllm:num_requests_wai";
+    let second = format!("# 1700000015\n{}", page(4, 1, 9));
+    let history = format!("# 1700000000\n{head}");
+    let mut source = history.as_bytes().chain(Endless(b'x', 100 << 20)).chain(tail.as_bytes());
+    let cut = collect(vec![Input::Stream("cut", &mut source)], &Limits::default());
+    let mut source = history.as_bytes().chain(Endless(b'x', 100 << 20)).chain(&b"\n"[..]).chain(second.as_bytes());
+    let whole = collect(vec![Input::Stream("whole", &mut source)], &Limits::default());
+
+    let value = |collected: &Collected, signal| {
+        let series = collected.evidence.runs[0].series(signal, Part::Value).next();
+        series.and_then(|series| series.value.first().copied())
+    };
+    for (what, collected) in [("cut", &cut), ("whole", &whole)] {
+        assert_eq!(value(collected, Signal::Running), Some(3.0), "{what}");
+        assert_eq!(value(collected, Signal::Preemptions), Some(7.0), "{what}");
+        assert_eq!(value(collected, Signal::PromptTokens).filter(|value| *value < 0.0), None, "{what}");
+        assert!(value(collected, Signal::GenerationTokens).is_none_or(f64::is_finite), "{what}: a NaN is no count");
+        let reasons = reasons(collected).join("\n");
+        for said in ["counter vllm:prompt_tokens_total is below zero: -5", "more than the limit of 67108864: skipped"] {
+            assert!(reasons.contains(said), "{what}: {said} in\n{reasons}");
+        }
+        let unknown: Vec<_> = collected.not_understood.iter().map(|one| (one.kind.as_str(), one.count)).collect();
+        assert!(unknown.contains(&("acme:mystery", 1)), "{what}: {unknown:?}");
+    }
+    assert!(reasons(&cut).iter().any(|reason| reason.contains("no value")), "{:?}", cut.unread);
+    assert_eq!(cut.unread.len(), 3, "{:?}", cut.unread);
 }
