@@ -20,8 +20,10 @@ pub(super) struct Traceback {
 }
 
 /// What failures say, the more telling first.
-const KINDS: [(FailureKind, &str); 40] = [
+const KINDS: [(FailureKind, &str); 42] = [
     (FailureKind::Consequence, "See root cause above"),
+    (FailureKind::Consequence, "See stack trace for root cause"),
+    (FailureKind::Consequence, "Task finished unexpectedly"),
     (FailureKind::Consequence, "please check the stack trace above for the root cause"),
     (FailureKind::Consequence, "EngineCore failed to start"),
     (FailureKind::Consequence, "EngineCore encountered an issue"),

@@ -405,3 +405,16 @@ fn a_program_that_logs_what_its_server_says() {
     assert_eq!((log.engine.as_deref(), log.memory.len()), (Some("sglang"), 1));
     assert_eq!(unwrap("2026-01-02 03:04:05,527 - a - NOTE - b").text, "2026-01-02 03:04:05,527 - a - NOTE - b");
 }
+
+#[test]
+fn what_reports_a_failure_elsewhere_is_no_root_even_where_the_log_begins_after_it() {
+    for text in [
+        "Exception: WorkerProc initialization failed due to an exception in a background process. See stack trace for root cause.",
+        "vllm.engine.async_llm_engine.AsyncEngineDeadError: Task finished unexpectedly. This should never happen!",
+    ] {
+        let log = read(&format!(
+            "ERROR 01-02 03:04:05 [core.py:1] Traceback (most recent call last):\nERROR 01-02 03:04:05 [core.py:1] {text}"
+        ));
+        assert_eq!(log.failures.iter().map(|one| one.kind).collect::<Vec<_>>(), [FailureKind::Consequence], "{text}");
+    }
+}
