@@ -65,7 +65,9 @@ impl NcclLog {
 
 /// What stands before `NCCL`, the level, and the message.
 fn split(line: &str) -> Option<(&str, &str, &str)> {
-    let (before, after) = line.split_once(" NCCL ")?;
+    // Every line of an engine's log is asked.
+    let at = memchr::memmem::find(line.as_bytes(), b" NCCL ")?;
+    let (before, after) = (&line[..at], &line[at + b" NCCL ".len()..]);
     let (kind, message) = after.split_once(' ')?;
     matches!(kind, "INFO" | "WARN" | "TRACE" | "ABORT").then_some((before, kind, message))
 }

@@ -6,6 +6,7 @@ use crate::{
     frame::{Action, Artefact, Confidence, Format, Group, Head, Intake, Reading, What},
     hang::NcclLog,
     join::Beside,
+    json::clip,
 };
 use firstcheck_model::{
     engine_log::{EngineLog, StartPhase},
@@ -13,6 +14,10 @@ use firstcheck_model::{
     moment::{Moment, Window},
     run::{Clock, ClockKind},
 };
+use std::collections::HashMap;
+
+/// Characters of an example that are kept.
+const EXAMPLE: usize = 200;
 
 /// Lines of the start that are looked at.
 const LOOKED_AT: usize = 400;
@@ -28,13 +33,18 @@ pub(crate) static FORMAT: Format = Format {
     action: Action::Read(read),
 };
 
+/// How the options of a server are refused.
+const REJECTED: [&str; 4] =
+    ["vllm: error: ", "vllm serve: error: ", "api_server.py: error: ", "launch_server.py: error: "];
+
 fn recognise(head: &Head<'_>) -> Option<Confidence> {
-    let (mut lines, mut logged, mut telling) = (0usize, 0usize, false);
+    let (mut lines, mut logged, mut telling, mut rejected) = (0usize, 0usize, false, false);
     for line in head.lines().take(LOOKED_AT) {
         let Ok(text) = std::str::from_utf8(line) else { continue };
         let text = unwrap(text);
         lines += usize::from(!text.text.trim().is_empty());
         let entry = prefix::split(&text.text);
+        rejected |= REJECTED.iter().any(|start| entry.message.starts_with(start));
         logged += usize::from(entry.level.is_some());
         telling |= entry.process.is_some_and(|name| {
             ["APIServer", "EngineCore", "Worker", "VllmWorker"].iter().any(|start| name.starts_with(start))
@@ -45,6 +55,8 @@ fn recognise(head: &Head<'_>) -> Option<Confidence> {
     }
     match (logged, telling) {
         (1.., true) => Some(Confidence::Certain),
+        // A start that ended at its options says little else.
+        _ if rejected => Some(Confidence::Likely),
         (logged, false) if logged * 3 >= lines && logged > 0 => Some(Confidence::Weak),
         _ => None,
     }
@@ -53,20 +65,16 @@ fn recognise(head: &Head<'_>) -> Option<Confidence> {
 fn read(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Error> {
     let mut reader = LogReader::within(artefact.path().display().to_string(), intake.limits());
     let mut nccl = NcclLog::default();
-    let mut unknown: Vec<(String, u64, String)> = Vec::new();
+    let mut unknown = Unknown::default();
     while let Some(line) = artefact.next_line(intake) {
         let text = String::from_utf8_lossy(line.bytes);
         if nccl.take(line.number, &text) {
             continue;
         }
         let number = line.number;
-        reader.line_or(number, &text, &mut |site, message| {
-            unknown.push((site.unwrap_or("(no place)").to_owned(), number, message.to_owned()));
-        });
-        for (site, number, message) in unknown.drain(..) {
-            intake.not_understood(What::Line, &site, Some(number), &message);
-        }
+        reader.line_or(number, &text, &mut |site, message| unknown.add(site, number, message));
     }
+    unknown.tell(intake);
     let (clock, latest, stride) = (reader.started_unix_ns(), reader.latest(), reader.stride());
     let log = reader.finish();
     let mut reading = reading(&log, clock, latest);
@@ -78,6 +86,43 @@ fn read(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
     }
     intake.give(Beside::Log(Box::new(log)));
     Ok(reading)
+}
+
+/// Lines that nothing was understood of, by the file that wrote them.
+#[derive(Default)]
+struct Unknown(HashMap<String, One>);
+
+/// Those of one file: how many, and the first.
+struct One {
+    count: u64,
+    line: u64,
+    message: String,
+}
+
+/// Files that are told apart.
+const SITES: usize = 1_000;
+
+impl Unknown {
+    fn add(&mut self, site: Option<&str>, line: u64, message: &str) {
+        let site = site.unwrap_or("(no place)");
+        if let Some(known) = self.0.get_mut(site) {
+            known.count += 1;
+            return;
+        }
+        let site = if self.0.len() < SITES { site } else { "others" };
+        let one =
+            self.0.entry(site.to_owned()).or_insert_with(|| One { count: 0, line, message: clip(message, EXAMPLE) });
+        one.count += 1;
+    }
+
+    /// In the order of the log.
+    fn tell(self, intake: &mut Intake) {
+        let mut all: Vec<(String, One)> = self.0.into_iter().collect();
+        all.sort_by_key(|(_, one)| one.line);
+        for (site, One { count, line, message }) in all {
+            intake.count(What::Line, &site, Some(line), &message, count);
+        }
+    }
 }
 
 /// What a report says of the log.

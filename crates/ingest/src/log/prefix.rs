@@ -137,7 +137,10 @@ fn month_time(text: &str) -> Option<(Stated, &str)> {
 fn of_day(time: &str) -> Option<f64> {
     let mut parts = time.splitn(3, ':');
     let (hours, minutes): (u32, u32) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    let seconds: f64 = parts.next()?.replace(',', ".").parse().ok()?;
+    let (whole, fraction) = parts.next().map(|text| text.split_once(['.', ',']).unwrap_or((text, "")))?;
+    let whole: u32 = whole.parse().ok()?;
+    let part: u32 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
+    let seconds = f64::from(whole) + f64::from(part) / 10_f64.powi(fraction.len() as i32);
     (hours < 24 && minutes < 60 && (0.0..61.0).contains(&seconds))
         .then(|| f64::from(hours * 3600 + minutes * 60) + seconds)
 }

@@ -304,8 +304,12 @@ impl LogReader {
 /// What stands behind a progress bar. One returns to the line's start, and the last one is not always ended before the
 /// next message: `22/23 [00:13<00:00, 2.05it/s]INFO …`.
 fn after_progress(text: &str) -> &str {
-    let text = text.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or(text);
-    let after = ["it/s]", "s/it]"].iter().find_map(|end| Some(text.rsplit_once(end)?.1.trim_start()));
+    let text = match memchr::memchr(b'\r', text.as_bytes()) {
+        Some(_) => text.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or(text),
+        None => text,
+    };
+    let end = |mark: &str| Some(memchr::memmem::rfind(text.as_bytes(), mark.as_bytes())? + mark.len());
+    let after = ["it/s]", "s/it]"].into_iter().find_map(|mark| Some(text[end(mark)?..].trim_start()));
     after.filter(|after| !after.is_empty()).unwrap_or(text)
 }
 

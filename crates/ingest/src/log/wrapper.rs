@@ -102,11 +102,15 @@ fn dated(line: &str) -> Option<Unwrapped<'_>> {
     Some(Unwrapped { text: Cow::Borrowed(text), at_unix_ns: Some(at), partial, origin })
 }
 
+/// Longest name of a service with the blanks behind it, bytes.
+const LONGEST_SERVICE: usize = 80;
+
 /// Docker Compose: `vllm-1  | text`.
 fn compose(line: &str) -> Option<Unwrapped<'_>> {
-    let (name, text) = line.split_once('|')?;
+    let at = memchr::memchr(b'|', &line.as_bytes()[..line.len().min(LONGEST_SERVICE)])?;
+    let (name, text) = (&line[..at], &line[at + 1..]);
     let service = name.trim_end();
-    let named = !service.is_empty() && service.len() < name.len() && service.len() <= 80;
+    let named = !service.is_empty() && service.len() < name.len();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     // A service's name ends in the number of its container.
     (named && service.chars().all(plain) && service.ends_with(|c: char| c.is_ascii_digit())).then(|| Unwrapped {
@@ -121,10 +125,10 @@ fn compose(line: &str) -> Option<Unwrapped<'_>> {
 /// zone, so it dates nothing.
 fn python(line: &str) -> Option<Unwrapped<'_>> {
     const LEVELS: [&str; 5] = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
+    (line.starts_with("20") && line.as_bytes().get(19) == Some(&b',')).then_some(())?;
     let mut parts = line.splitn(4, " - ");
     let (time, name, level, text) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    let dated = time.len() == 23 && time.starts_with("20") && time.as_bytes().get(19) == Some(&b',');
-    (dated && LEVELS.contains(&level)).then(|| Unwrapped {
+    (time.len() == 23 && LEVELS.contains(&level)).then(|| Unwrapped {
         text: Cow::Borrowed(text),
         at_unix_ns: None,
         partial: false,
@@ -135,11 +139,10 @@ fn python(line: &str) -> Option<Unwrapped<'_>> {
 /// journald's short form: `Jan 02 03:04:05 host unit[77]: text`. It has no year, so it dates nothing.
 fn journal(line: &str) -> Option<Unwrapped<'_>> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    MONTHS.contains(&line.get(..3)?).then_some(())?;
     let (head, text) = line.split_once("]: ")?;
-    let mut words = head.split_ascii_whitespace();
-    if !MONTHS.contains(&words.next()?) || words.next()?.parse::<u8>().is_err() {
-        return None;
-    }
+    let mut words = head.split_ascii_whitespace().skip(1);
+    words.next()?.parse::<u8>().ok()?;
     let clock = words.next()?;
     (clock.len() >= 8 && clock.as_bytes().get(2) == Some(&b':')).then_some(())?;
     words.next()?;

@@ -418,3 +418,26 @@ fn what_reports_a_failure_elsewhere_is_no_root_even_where_the_log_begins_after_i
         assert_eq!(log.failures.iter().map(|one| one.kind).collect::<Vec<_>>(), [FailureKind::Consequence], "{text}");
     }
 }
+
+#[test]
+fn a_start_that_ended_at_its_options_is_a_log_of_the_server() {
+    for (before, refused) in [
+        ("", "vllm: error: unrecognized arguments: --no-such-flag 3"),
+        (
+            "INFO 01-02 03:04:05 [importing.py:88] Triton not installed\n",
+            "vllm serve: error: argument --port: invalid int",
+        ),
+        ("W0102 03:04:05 a warning of some library\n", "launch_server.py: error: unrecognized arguments: --x"),
+    ] {
+        let text = format!("{before}usage: vllm [-h] [-v]\n            {{chat,serve}} ...\n{refused}\n");
+        let mut source = text.as_bytes();
+        let collected = collect(vec![Input::Stream("-", &mut source)], &Limits::default());
+        assert_eq!(
+            collected.read.iter().map(|row| row.format.as_str()).collect::<Vec<_>>(),
+            ["engine-log"],
+            "{refused}"
+        );
+        let root = collected.evidence.logs[0].root_cause().unwrap();
+        assert_eq!(root.kind, FailureKind::Configuration, "{refused}");
+    }
+}
