@@ -35,7 +35,7 @@ pub fn rank_of_name(name: &str) -> Option<u32> {
     });
     after.or_else(|| {
         let stem = lower.split('.').rev().find(|part| !matches!(*part, "txt" | "json" | "log" | "pickle" | "pkl"))?;
-        let start = stem.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |at| at + 1);
+        let start = stem.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         // A bare number is a date or a process id more often than a rank.
         (start > 0 || lower.contains('.')).then(|| stem[start..].parse().ok()).flatten().filter(|rank| *rank < 100_000)
     })

@@ -28,7 +28,8 @@ pub(crate) static FORMAT: Format = Format {
     name: "log of an engine's server",
     versions: "vLLM 0.6 to 0.33, SGLang 0.4 to 0.5.23; in Docker's JSON, CRI, journald or kubectl --timestamps or bare",
     takes: "version, settings given and resolved, phases of the start, memory ledger, KV capacity, kernels chosen, \
-            statistics lines as series, retractions, remarks that cost speed, failures with their root cause",
+            statistics lines as series, what connectors did with KV (LMCache, NIXL, Mooncake), retractions, remarks that \
+            cost speed, failures with their root cause",
     recognise,
     action: Action::Read(read),
 };

@@ -242,6 +242,9 @@ fn ranks_of_names() {
         ("dump.4", Some(4)),
         ("ranking.txt", None),
         ("20260102", None),
+        ("dump_é1.txt", Some(1)),
+        ("nccl_tracé", None),
+        ("\u{fffd}\u{fffd}7", Some(7)),
         ("", None),
     ] {
         assert_eq!(rank_of_name(name), rank, "{name}");
@@ -249,6 +252,11 @@ fn ranks_of_names() {
 }
 
 proptest! {
+    #[test]
+    fn no_name_panics(name in "(rank|[_.é=-]|\\PC|[0-9]){0,12}") {
+        let _ = rank_of_name(&name);
+    }
+
     #[test]
     fn nothing_panics_on_damaged_records(cut in 0usize..400, at in 0usize..400, byte: u8) {
         let mut bytes = b"\x80\x02}(X\x07\x00\x00\x00versionX\x04\x00\x00\x002.10X\x07\x00\x00\x00entries](}(X\x05\x00\x00\x00stateX\x09\x00\x00\x00scheduledueu.".to_vec();

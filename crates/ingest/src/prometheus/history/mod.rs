@@ -27,7 +27,8 @@ pub(crate) static FORMAT: Format = Format {
     id: "metrics",
     group: Group::Metrics,
     name: "metrics pages",
-    versions: "Prometheus text 0.0.4, OpenMetrics 1.0; vLLM, SGLang, TensorRT-LLM, TGI, llama.cpp, Dynamo",
+    versions: "Prometheus text 0.0.4, OpenMetrics 1.0; vLLM, SGLang, TensorRT-LLM, TGI, llama.cpp, Dynamo, LMCache; \
+               cAdvisor, process exporter, DCGM exporter",
     takes: "all series; those that the vocabulary knows as signals; several pages with times, or samples with times",
     recognise,
     action: Action::Read(take),
