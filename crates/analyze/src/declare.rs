@@ -25,6 +25,9 @@ pub struct Check {
     pub params: &'static [Param],
     /// What it can support or exclude.
     pub causes: &'static [CauseInfo],
+    /// Causes of it that are another check's symptom: where the evidence speaks for the cause and that symptom is there,
+    /// this finding is a consequence and is shown under it. (Own cause, code of the other check.)
+    pub consequences: &'static [(&'static str, &'static str)],
     /// Its page's text, one line an entry, as written in the doc comment.
     pub doc: &'static [&'static str],
     /// Runs it; missing evidence for the symptom itself becomes Undecided.
@@ -87,6 +90,16 @@ impl Needs {
         }
     }
 
+    /// In words: which kinds tell the symptom.
+    fn in_words(self) -> String {
+        let names: Vec<&str> = self.kinds().iter().map(|kind| kind.name()).collect();
+        match (self, names.as_slice()) {
+            (_, [one]) => format!("The symptom is told from {one}."),
+            (Self::AnyOf(_), several) => format!("The symptom is told from any of: {}.", several.join("; ")),
+            (Self::AllOf(_), several) => format!("The symptom is told from all of: {}.", several.join("; ")),
+        }
+    }
+
     /// The kinds it names.
     pub fn kinds(self) -> &'static [Kind] {
         match self {
@@ -96,40 +109,35 @@ impl Needs {
 }
 
 impl Check {
-    /// The page: the doc comment with `{parameter}` replaced by the value in force, then tables made from the
-    /// declaration.
+    /// The page: the doc comment with `{parameter}` replaced by the value in force, then what the declaration adds.
     pub fn page(&self, settings: &Settings) -> String {
         let lines: Vec<&str> = self.doc.iter().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-        let mut text = lines.join("\n");
+        let mut text = lines.join("\n").trim().to_owned();
         for p in self.params {
-            text = text
-                .replace(&format!("{{{}}}", p.name), &with_unit(settings.value(self.slug, p.name, p.default), p.unit));
+            let value = with_unit(settings.value(self.slug, p.name, p.default), p.unit);
+            text = text.replace(&format!("{{{}}}", p.name), &value);
         }
         let causes: String = self.causes.iter().map(|c| format!("- `{}`: {}\n", c.id, c.means)).collect();
-        let params: String = self
-            .params
-            .iter()
-            .map(|p| {
-                let value = settings.value(self.slug, p.name, p.default);
-                format!(
-                    "- `{}` = {} (default {}): {}\n",
-                    p.name,
-                    with_unit(value, p.unit),
-                    with_unit(p.default, p.unit),
-                    p.meaning
-                )
-            })
-            .collect();
-        let word = match self.needs {
-            Needs::AnyOf(_) => "any of",
-            Needs::AllOf(_) => "all of",
-        };
-        let needs: String = self.needs.kinds().iter().map(|k| format!("- {}: `{}`\n", k.name(), k.obtain())).collect();
         format!(
-            "# {} {}\n\n> {}\n\n{text}\n\n## Causes\n\n{causes}\n## Evidence ({word})\n\n{needs}\n\
-             ## Parameters (`[check.{}]` in firstcheck.toml)\n\n{params}",
-            self.code, self.slug, self.symptom, self.slug
+            "# {} {}\n\n> {}\n\n{text}\n\n## Causes\n\n{causes}\n## Evidence\n\n{}\n\n\
+             ## Parameters (`[check.{}]` in firstcheck.toml)\n\n{}",
+            self.code,
+            self.slug,
+            self.symptom,
+            self.needs.in_words(),
+            self.slug,
+            self.parameters(settings)
         )
+    }
+
+    fn parameters(&self, settings: &Settings) -> String {
+        let row = |p: &Param| {
+            let value = settings.value(self.slug, p.name, p.default);
+            let default =
+                if value == p.default { String::new() } else { format!(", default {}", with_unit(p.default, p.unit)) };
+            format!("- `{}` ({}{default}): {}\n", p.name, with_unit(value, p.unit), p.meaning)
+        };
+        self.params.iter().map(row).collect()
     }
 }
 
@@ -148,6 +156,7 @@ macro_rules! declare_check {
         needs: $needs:ident[$($need:ident),* $(,)?],
         params: { $($param:ident : $default:literal [$unit:literal] = $meaning:literal),* $(,)? },
         causes: { $($cause:ident : $id:literal = $means:literal),+ $(,)? },
+        $(consequence_of: { $($own:ident : $of:literal),+ $(,)? },)?
         run: $run:path $(,)?
     } ) => {
         /// Thresholds in force; the fields are the names in the page and in `firstcheck.toml`.
@@ -158,9 +167,14 @@ macro_rules! declare_check {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Cause { $(#[doc = $means] $cause),+ }
 
+        impl Cause {
+            /// Its name within the check.
+            pub const fn name(self) -> &'static str { match self { $(Self::$cause => $id),+ } }
+        }
+
         impl $crate::declare::CauseId for Cause {
             const ALL: &'static [Self] = &[$(Self::$cause),+];
-            fn id(self) -> &'static str { match self { $(Self::$cause => $id),+ } }
+            fn id(self) -> &'static str { self.name() }
             fn means(self) -> &'static str { match self { $(Self::$cause => $means),+ } }
         }
 
@@ -175,6 +189,7 @@ macro_rules! declare_check {
                 name: stringify!($param), default: $default, unit: $unit, meaning: $meaning,
             }),*],
             causes: &[$($crate::declare::CauseInfo { id: $id, means: $means }),+],
+            consequences: &[$($((Cause::$own.name(), $of)),+)?],
             doc: &[$($doc),+],
             run: |case| {
                 let params = Params { $($param: case.settings.value($slug, stringify!($param), $default)),* };

@@ -5,6 +5,7 @@ use crate::{
     compare::{mixed, run_row},
     diagnose::diagnose,
     judge::parameters,
+    onset::{before_and_after, onset},
     settings::Settings,
     side::Side,
 };
@@ -24,7 +25,15 @@ pub fn examine(evidence: &Evidence, settings: &Settings) -> Report {
     // One field has one value: what the runs do not agree in is said beside it.
     report.notes.extend(mixed("what was read", evidence.runs.iter().map(|run| &run.info.fingerprint)));
     report.sides.candidate = Some(SideReport { fingerprint, runs: evidence.runs.iter().map(run_row).collect() });
-    report.findings = diagnose(&Case { side: &Side::new(evidence), base: None, settings });
+    report.findings = match onset(evidence, settings) {
+        Some(onset) => {
+            report.notes.push(onset.to_string());
+            let (before, after) = before_and_after(evidence, &onset);
+            let (base, side) = (Side::with(&before, settings), Side::with(&after, settings));
+            diagnose(&Case { side: &side, base: Some(&base), settings })
+        }
+        None => diagnose(&Case { side: &Side::with(evidence, settings), base: None, settings }),
+    };
     report.parameters.extend(parameters(settings));
     report
 }

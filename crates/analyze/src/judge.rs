@@ -4,8 +4,7 @@ use crate::{
     case::Case,
     compare::{Policy, compare},
     diagnose::diagnose,
-    registry,
-    settings::Settings,
+    settings::{self, Settings},
     side::Side,
 };
 use firstcheck_model::{
@@ -16,19 +15,17 @@ use firstcheck_model::{
 /// The comparison of `base` and `candidate`, with what the checks find on the candidate against the base.
 pub fn judge(base: &Evidence, candidate: &Evidence, policy: &Policy, settings: &Settings) -> Report {
     let mut report = compare(&base.runs, &candidate.runs, policy);
-    let (base, candidate) = (Side::new(base), Side::new(candidate));
+    let (base, candidate) = (Side::with(base, settings), Side::with(candidate, settings));
     report.findings = diagnose(&Case { side: &candidate, base: Some(&base), settings });
     report.parameters.extend(parameters(settings));
     report
 }
 
-/// Every threshold of every check as it is in force, under `check.<slug>.<parameter>`.
+/// Every threshold as it is in force, under `check.<section>.<parameter>`.
 pub fn parameters(settings: &Settings) -> impl Iterator<Item = (String, Parameter)> {
-    registry::CHECKS.iter().flat_map(move |check| {
-        check.params.iter().map(move |p| {
-            let value = settings.value(check.slug, p.name, p.default);
-            let parameter = Parameter { value, unit: p.unit.into(), meaning: p.meaning.into() };
-            (format!("check.{}.{}", check.slug, p.name), parameter)
-        })
+    settings::parameters().map(move |(section, p)| {
+        let value = settings.value(section, p.name, p.default);
+        let parameter = Parameter { value, unit: p.unit.into(), meaning: p.meaning.into() };
+        (format!("check.{section}.{}", p.name), parameter)
     })
 }

@@ -1,6 +1,10 @@
 //! Parameters of checks as configured: `[check.<slug>]` sections of `firstcheck.toml`.
 
-use crate::registry;
+use crate::{
+    declare::Param,
+    registry,
+    shared::{SHARED, Shared},
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -50,19 +54,25 @@ impl Settings {
         self.0.get(slug).and_then(|section| section.get(parameter)).copied().unwrap_or(default)
     }
 
+    /// The value in force of a shared threshold.
+    pub fn shared(&self, shared: &Shared) -> f64 {
+        self.value(shared.section, shared.param.name, shared.param.default)
+    }
+
     /// Checks that every section and parameter exists.
     ///
     /// # Errors
     /// The first that does not, with the nearest that does.
     pub fn validate(&self) -> Result<(), UnknownSetting> {
         for (slug, section) in &self.0 {
-            let Some(check) = registry::by_slug(slug) else {
-                let suggestion = nearest(slug, registry::CHECKS.iter().map(|c| c.slug));
+            let params: Vec<&Param> = parameters().filter(|(of, _)| of == slug).map(|(_, param)| param).collect();
+            if params.is_empty() && registry::by_slug(slug).is_none() {
+                let suggestion = nearest(slug, parameters().map(|(section, _)| section));
                 return Err(UnknownSetting::Check { slug: slug.clone(), suggestion });
-            };
+            }
             for (parameter, value) in section {
-                if !check.params.iter().any(|p| p.name == parameter) {
-                    let suggestion = nearest(parameter, check.params.iter().map(|p| p.name));
+                if !params.iter().any(|p| p.name == parameter) {
+                    let suggestion = nearest(parameter, params.iter().map(|p| p.name));
                     return Err(UnknownSetting::Parameter {
                         slug: slug.clone(),
                         parameter: parameter.clone(),
@@ -76,6 +86,12 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+/// Every parameter there is, with its section: those of the checks, then the shared ones.
+pub fn parameters() -> impl Iterator<Item = (&'static str, &'static Param)> {
+    let checks = registry::CHECKS.iter().flat_map(|check| check.params.iter().map(|param| (check.slug, param)));
+    checks.chain(SHARED.iter().map(|shared| (shared.section, &shared.param)))
 }
 
 /// The name nearest to `word`, if any is near (at most a third of it to change).

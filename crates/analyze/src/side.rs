@@ -1,8 +1,10 @@
 //! One side with its measurements, each taken once whoever asks.
 
+use crate::{settings::Settings, shared::Shared};
 use firstcheck_model::{evidence::Evidence, measurement::Missing};
 use std::{
     any::{Any, TypeId},
+    borrow::Cow,
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -40,13 +42,25 @@ type Taken = Result<Arc<dyn Any + Send + Sync>, Missing>;
 pub struct Side<'e> {
     /// What is known of it.
     pub evidence: &'e Evidence,
+    /// Shared thresholds as configured.
+    settings: Cow<'e, Settings>,
     memo: Mutex<HashMap<TypeId, Taken>>,
 }
 
 impl<'e> Side<'e> {
-    /// A side of which nothing was measured yet.
+    /// A side of which nothing was measured yet, with every shared threshold at its default.
     pub fn new(evidence: &'e Evidence) -> Self {
-        Self { evidence, memo: Mutex::default() }
+        Self { evidence, settings: Cow::default(), memo: Mutex::default() }
+    }
+
+    /// The same with thresholds as configured.
+    pub fn with(evidence: &'e Evidence, settings: &'e Settings) -> Self {
+        Self { evidence, settings: Cow::Borrowed(settings), memo: Mutex::default() }
+    }
+
+    /// The value in force of a shared threshold.
+    pub fn threshold(&self, shared: &Shared) -> f64 {
+        self.settings.shared(shared)
     }
 
     /// The measurement `M`, taken now or earlier.

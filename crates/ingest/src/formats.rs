@@ -4,7 +4,7 @@ use crate::{
     Error, answers, beside,
     frame::{Action, Artefact, Confidence, Format, Head, Reading},
     guarded::{caught, guarded},
-    hang, host, log, otlp, prometheus, results,
+    hang, host, log, otlp, prometheus, prompts, results,
     unpack::Unpack,
 };
 use firstcheck_model::{moment::Moment, report::ReadRow};
@@ -33,6 +33,7 @@ static READ: &[&Format] = &[
     &host::format::SMAPS,
     &otlp::format::JSON,
     &otlp::format::PROTOBUF,
+    &prompts::FORMAT,
 ];
 
 /// All formats: those that are read, and those that are known and read elsewhere or not at all.

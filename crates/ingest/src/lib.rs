@@ -27,6 +27,7 @@ pub mod log;
 mod numbered;
 pub mod otlp;
 pub mod prometheus;
+mod prompts;
 mod replica;
 mod results;
 mod terminal_codes;

@@ -44,6 +44,63 @@ pub struct StreamFold {
     streams: Streams,
 }
 
+/// A long gap, with its place: what a period, a freeze of all streams at once or a coincidence is told from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LongGap {
+    /// Row of its request.
+    pub request: u32,
+    /// Nanoseconds from that request's send to the event before the gap.
+    pub since_sent_ns: i64,
+    /// Its length, nanoseconds.
+    pub length_ns: i64,
+    /// Token-bearing events of the stream before it.
+    pub after_events: u32,
+}
+
+/// The longest event gaps of a run. All that are longer than `shortest_ns` are there: a gap that is not listed was not
+/// longer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LongGaps {
+    /// The gaps, by the request's row and then by time, once the fold has ended.
+    pub gaps: Vec<LongGap>,
+    /// Every gap longer than this is listed, nanoseconds; 0: every gap is.
+    pub shortest_ns: i64,
+}
+
+/// Long gaps that a run keeps at most (32 bytes each).
+pub const LONG_GAPS: usize = 1 << 16;
+
+impl LongGaps {
+    /// Adds a gap; the shortest are given up where there are too many.
+    fn add(&mut self, gap: LongGap) {
+        if gap.length_ns <= self.shortest_ns {
+            return;
+        }
+        self.gaps.push(gap);
+        if self.gaps.len() >= 2 * LONG_GAPS {
+            self.cut();
+        }
+    }
+
+    /// Keeps the longest.
+    fn cut(&mut self) {
+        if self.gaps.len() <= LONG_GAPS {
+            return;
+        }
+        self.gaps.select_nth_unstable_by_key(LONG_GAPS, |gap| std::cmp::Reverse(gap.length_ns));
+        self.shortest_ns = self.shortest_ns.max(self.gaps[LONG_GAPS].length_ns);
+        // Of equals some are in and some are out: all of that length go, so that the list stays complete above it.
+        let shortest = self.shortest_ns;
+        self.gaps.retain(|gap| gap.length_ns > shortest);
+    }
+
+    fn finish(&mut self) {
+        self.cut();
+        self.gaps.sort_unstable_by_key(|gap| (gap.request, gap.since_sent_ns));
+        self.gaps.shrink_to_fit();
+    }
+}
+
 /// What the events of a run's streams fold into. Distributions hold the streams of requests inside the window only.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Streams {
@@ -61,6 +118,8 @@ pub struct Streams {
     pub total_events: u64,
     /// Event gaps shorter than [`COALESCED_NS`].
     pub coalesced: u64,
+    /// The longest event gaps with their places.
+    pub long_gaps: LongGaps,
     /// Streams whose server stated no token count at all: their ITL counts one token an event.
     pub uncounted_streams: u64,
 }
@@ -113,6 +172,9 @@ impl StreamFold {
             *longest = Some(Seconds(longest.map_or(0.0, |s| s.0).max(gap.max(0) as f64 * 1e-9)));
             if inside {
                 self.streams.event_gaps.add_ns(gap, 1);
+                let after_events = self.streams.events[row] - 1;
+                let request = event.request;
+                self.streams.long_gaps.add(LongGap { request, since_sent_ns: last, length_ns: gap, after_events });
                 self.streams.itl.add_ns(gap, 1);
                 self.streams.coalesced += u64::from(gap < COALESCED_NS);
             }
@@ -125,6 +187,7 @@ impl StreamFold {
 
     /// Ends the fold: streams whose events did not state their tokens get the zeros that their total implies.
     pub fn finish(mut self, requests: &Requests, window: Option<Window>) -> Streams {
+        self.streams.long_gaps.finish();
         for (row, request) in requests.in_window(window) {
             if !self.unstated.get(row).copied().unwrap_or(false) {
                 continue;

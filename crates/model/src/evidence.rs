@@ -7,8 +7,10 @@ use crate::{
     gpu::{GpuSnapshot, GpuTopology},
     hang::{FlightRecord, NcclOperation, StackDump},
     measurement::Missing,
+    moment::Window,
+    prompts::Prompts,
     request::{Request, Requests},
-    run::RunInfo,
+    run::{ClockKind, RunInfo},
     signal::{Part, Series, Signal},
     span::StageSpan,
     trace_span::TraceSpan,
@@ -39,9 +41,29 @@ impl RunEvidence {
         self.requests.in_window(self.info.window)
     }
 
+    /// The measured window, else from the first to the last moment that a request or a known series has; `None` where the
+    /// clock says an order alone.
+    pub fn span(&self) -> Option<Window> {
+        if self.info.clock.kind == ClockKind::Order {
+            return None;
+        }
+        let requests = self.requests.0.iter().flat_map(|request| [request.origin(), request.done, request.last_token]);
+        let known = self.signals.iter().filter(|series| series.signal.is_some());
+        let sampled = known.flat_map(|series| [series.at.first(), series.at.last()]).flatten().copied();
+        let reached = || requests.clone().chain(sampled.clone()).filter(|moment| moment.reached());
+        let whole = || Some(Window { start: reached().min()?, end: reached().max()? });
+        self.info.window.or_else(whole).filter(|window| window.start < window.end)
+    }
+
     /// The longest gap of a row's stream.
     pub fn longest_gap(&self, row: usize) -> Option<Seconds> {
         self.streams.as_ref()?.longest_gap.get(row).copied().flatten()
+    }
+
+    /// Whether a series of an engine is there: what every process says of itself is none.
+    pub fn shows_an_engine(&self) -> bool {
+        let of_a_process = [Signal::ProcessStart, Signal::ProcessMemory];
+        self.signals.iter().filter_map(|series| series.signal).any(|signal| !of_a_process.contains(&signal))
     }
 
     /// Series that carry that part of a signal (one for each set of labels and page).
@@ -81,6 +103,8 @@ pub enum Kind {
     GpuState,
     /// Memory of the engine's processes over time.
     ProcessMemory,
+    /// Prompts as the engine saw them: their text, or better their token ids.
+    Prompts,
 }
 
 impl Kind {
@@ -96,6 +120,7 @@ impl Kind {
             Self::FlightRecords => "flight records of all ranks",
             Self::GpuState => "the state of the GPUs",
             Self::ProcessMemory => "memory of the engine's processes over time",
+            Self::Prompts => "prompts as the server renders them, or their token ids",
         }
     }
 
@@ -111,6 +136,9 @@ impl Kind {
             Self::Stacks => "py-spy dump --pid PID > pyspy_rank0.txt, for each rank",
             Self::FlightRecords => "set TORCH_NCCL_TRACE_BUFFER_SIZE=2000 and TORCH_NCCL_DUMP_ON_TIMEOUT=1",
             Self::GpuState => "nvidia-smi -q -x > gpus.xml",
+            Self::Prompts => {
+                "give a file with a prompt a line: {\"prompt\": \"…\"} or {\"token_ids\": […]} (POST /tokenize renders them)"
+            }
             Self::ProcessMemory => "append /proc/PID/smaps_rollup of each process to a file, with the time before it",
         }
     }
@@ -137,6 +165,8 @@ pub struct Evidence {
     pub topologies: Vec<Sourced<GpuTopology>>,
     /// Memory of processes over time.
     pub memory: Vec<Sourced<Vec<Series>>>,
+    /// Prompts of its requests, as they were given.
+    pub prompts: Vec<Sourced<Prompts>>,
     /// Spans of traces; those of a run's requests are in the run as well, as stages on its clock.
     pub traces: Vec<TraceSpan>,
 }
@@ -153,14 +183,19 @@ impl Evidence {
         let there = match kind {
             Kind::Requests => any(|run| !run.requests.is_empty()),
             Kind::Events => any(|run| run.streams.is_some()),
-            Kind::EngineMetrics => any(|run| run.signals.iter().any(|s| s.signal.is_some())),
+            Kind::EngineMetrics => any(RunEvidence::shows_an_engine),
             Kind::Spans => any(|run| !run.spans.is_empty()),
             Kind::EngineLog => !self.logs.is_empty(),
             Kind::Stacks => !self.stacks.is_empty(),
             Kind::FlightRecords => !self.flights.is_empty(),
             Kind::GpuState => !self.gpus.is_empty(),
             Kind::ProcessMemory => !self.memory.is_empty(),
+            Kind::Prompts => !self.prompts.is_empty(),
         };
+        if !there && kind == Kind::EngineMetrics && any(|run| !run.signals.is_empty()) {
+            let what = "engine series on the metrics page: it was read, and shows none";
+            return Some(Missing::not_exposed(what, kind.obtain()));
+        }
         (!there).then(|| Missing::not_given(kind.name(), kind.obtain()))
     }
 }

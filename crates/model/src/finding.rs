@@ -158,6 +158,9 @@ pub struct Finding {
     pub symptom: String,
     /// How bad it is when present.
     pub severity: Severity,
+    /// Code of the finding that brought it about, where one did: it is shown under that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consequence_of: Option<String>,
     /// The conclusion.
     #[serde(flatten)]
     pub outcome: Outcome,

@@ -17,6 +17,7 @@ pub mod hardware;
 pub mod measurement;
 pub mod metric;
 pub mod moment;
+pub mod prompts;
 pub mod recording;
 pub mod report;
 pub mod request;

@@ -131,6 +131,10 @@ pub enum Why {
     Stale,
     /// A ratio's denominator did not grow.
     ZeroDenominator,
+    /// The window is too short to tell.
+    TooShort,
+    /// What there is holds traffic that is not the window's, and nothing tells the two apart.
+    Mixed,
     /// It could not be read.
     Unreadable,
 }

@@ -78,6 +78,8 @@ pub(crate) fn missing(missing: &Missing) -> String {
         Why::TooFew { have, need } => format!("too few samples: {have} of {need}"),
         Why::Stale => "too old for the window".into(),
         Why::ZeroDenominator => "its denominator did not grow".into(),
+        Why::TooShort => "the window is too short".into(),
+        Why::Mixed => "other traffic is inside".into(),
         Why::Unreadable => "unreadable".into(),
     };
     format!("{} ({why})", missing.what)

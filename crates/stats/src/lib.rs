@@ -13,7 +13,7 @@
 //! | effect, interval and p value over K pairs | [`design`], [`paired`], [`estimate`] |
 //! | decision against a margin | [`gate`], [`max_t`], [`sequential`], [`mde`] |
 //! | one run a side | [`batches`], [`welch`], [`prediction`] |
-//! | diagnostics of one run | [`mser`] |
+//! | diagnostics of one run | [`mser`], [`change`], [`rank`] |
 //! | parameters of a model | [`simplex`] |
 //!
 //! An unbounded value is +∞ inside a [`quantile::Sample`] and an explicit
@@ -22,6 +22,7 @@
 
 pub mod asymmetry;
 pub mod batches;
+pub mod change;
 pub mod design;
 mod error;
 pub mod estimate;
@@ -34,6 +35,7 @@ mod normal;
 pub mod paired;
 pub mod prediction;
 pub mod quantile;
+pub mod rank;
 pub mod ratio;
 pub mod sequential;
 pub mod simplex;

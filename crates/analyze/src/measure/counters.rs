@@ -1,5 +1,6 @@
 //! Growth of counters over the measured windows of a side.
 
+use super::{served::Served, trusted_counters::TrustedCounters};
 use crate::side::Side;
 use firstcheck_model::{
     evidence::RunEvidence,
@@ -21,7 +22,11 @@ pub struct Growth {
 
 /// Growth of `part` of `signal`, over all runs of the side that expose it. Deltas first, then the sum: replicas count
 /// from different starts.
+///
+/// # Errors
+/// A counter that no page shows, or counters that cannot be believed ([`TrustedCounters`]).
 pub fn growth(side: &Side<'_>, signal: Signal, part: Part) -> Result<Growth, Missing> {
+    side.measure::<TrustedCounters>()?;
     growth_in(&side.evidence.runs, signal, part)
 }
 
@@ -58,6 +63,20 @@ pub(crate) fn growth_in(runs: &[RunEvidence], signal: Signal, part: Part) -> Res
             let source = Source::Derived { by: format!("sum of growth of `{}`", signal.name()), from };
             Ok(Growth { value, resets, source })
         }
+    }
+}
+
+/// Whether means of the server's histograms over the windows of a side say anything of those windows.
+///
+/// # Errors
+/// Counters that cannot be believed ([`TrustedCounters`]), or a warm-up inside ([`Served::are_the_windows`]): its first
+/// requests are not like the others.
+pub(crate) fn means_can_be_told(side: &Side<'_>) -> Result<(), Missing> {
+    side.measure::<TrustedCounters>()?;
+    match side.measure::<Served>() {
+        Ok(served) => served.are_the_windows(),
+        // A page that counts no finished requests cannot be held against the client.
+        Err(_) => Ok(()),
     }
 }
 

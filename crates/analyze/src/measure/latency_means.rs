@@ -1,6 +1,6 @@
 //! Means of the server's own latency histograms: exactly additive, unlike percentiles.
 
-use super::counters::mean_in;
+use super::counters::{mean_in, means_can_be_told};
 use crate::side::{Measure, Side};
 use firstcheck_model::{
     measurement::{Measurement, Missing},
@@ -19,6 +19,7 @@ pub struct LatencyMeans {
 
 impl Measure for LatencyMeans {
     fn take(side: &Side<'_>) -> Result<Self, Missing> {
+        means_can_be_told(side)?;
         let mean = |signal| mean_in(&side.evidence.runs, signal);
         Ok(Self { ttft: mean(Signal::Ttft)?, queue: mean(Signal::QueueTime)? })
     }

@@ -7,5 +7,7 @@ pub mod latency_means;
 pub mod output_length;
 pub mod page_demand;
 pub mod preemptions;
+pub mod served;
 pub mod step_wait;
+pub mod trusted_counters;
 pub mod ttft_ledger;

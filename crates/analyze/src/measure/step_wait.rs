@@ -1,6 +1,6 @@
 //! How long a request that arrives during a step waits for its end.
 
-use super::counters::growth_in;
+use super::counters::{growth_in, means_can_be_told};
 use crate::side::{Measure, Side};
 use firstcheck_model::{
     evidence::RunEvidence,
@@ -67,6 +67,7 @@ fn bounds_of(run: &RunEvidence) -> impl Iterator<Item = f64> + '_ {
 
 impl Measure for StepWait {
     fn take(side: &Side<'_>) -> Result<Self, Missing> {
+        means_can_be_told(side)?;
         Self::of(&side.evidence.runs)
     }
 }

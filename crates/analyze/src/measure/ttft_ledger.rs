@@ -1,6 +1,6 @@
 //! The ledger of a first token: where its mean time went, by the engine's own histograms.
 
-use super::counters::{mean_in, runs_of};
+use super::counters::{mean_in, means_can_be_told, runs_of};
 use crate::side::{Measure, Side};
 use firstcheck_model::{
     evidence::RunEvidence,
@@ -81,6 +81,7 @@ impl ClientTerms {
 
 impl Measure for TtftLedger {
     fn take(side: &Side<'_>) -> Result<Self, Missing> {
+        means_can_be_told(side)?;
         Self::of(&side.evidence.runs)
     }
 }

@@ -1,10 +1,15 @@
 //! The conventions of checks, tested.
 
 use firstcheck_analyze::{
+    declare::Check,
     registry::{CHECKS, by_code_or_slug},
     settings::{Settings, UnknownSetting},
+    shared::SHARED,
 };
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 #[test]
 fn checks_are_sorted_and_unique() {
@@ -28,22 +33,115 @@ fn the_registry_holds_every_file() {
     assert_eq!(slugs, registered);
 }
 
+/// Lines of a page at a width of 120, so that it can be read at a glance.
+const SCREEN: usize = 60;
+
 #[test]
-fn a_page_names_every_parameter_and_has_its_headings_in_order() {
+fn a_page_has_its_headings_in_order_and_fits_a_screen() {
+    for check in CHECKS {
+        let page = check.page(&Settings::default());
+        let headings =
+            ["## What it means", "## How it is decided", "## What to do", "## Causes", "## Evidence", "## Parameters"];
+        let found: Vec<&str> = page.lines().filter(|line| line.starts_with("## ")).collect();
+        assert_eq!(found.len(), headings.len(), "{}: {found:?}", check.slug);
+        for (found, heading) in found.iter().zip(headings) {
+            assert!(found.starts_with(heading), "{}: {found}, not {heading}", check.slug);
+        }
+        let lines: usize = page.lines().map(|line| line.chars().count().div_ceil(120).max(1)).sum();
+        assert!(lines <= SCREEN, "{}: {lines} lines", check.slug);
+    }
+}
+
+/// Every `{x}` in a page is a parameter, and each parameter stands in its page.
+#[test]
+fn a_page_and_its_parameters_belong_together() {
     for check in CHECKS {
         let text = check.doc.join("\n");
-        for param in check.params {
-            assert!(text.contains(&format!("{{{}}}", param.name)), "{}: {} is not in the page", check.slug, param.name);
+        let named: Vec<&str> = text.split('{').skip(1).map(|rest| rest.split_once('}').expect("closed").0).collect();
+        for name in &named {
+            assert!(check.params.iter().any(|param| param.name == *name), "{}: no parameter {name}", check.slug);
         }
-        let page = check.page(&Settings::default());
-        assert!(!page.contains('{'), "{}: a placeholder stayed:\n{page}", check.slug);
-        let places: Vec<usize> =
-            ["## What it means", "## How it is decided", "## Looks like", "## Causes", "## Evidence", "## Parameters"]
-                .iter()
-                .map(|heading| page.find(heading).unwrap_or_else(|| panic!("{}: no {heading}", check.slug)))
-                .collect();
-        assert!(places.is_sorted(), "{}: headings out of order", check.slug);
+        for param in check.params {
+            assert!(named.contains(&param.name), "{}: {} is not in the page", check.slug, param.name);
+        }
     }
+}
+
+/// Sentences of the declaration go into lists and behind colons.
+#[test]
+fn what_a_declaration_says_begins_small_and_has_no_full_stop() {
+    for check in CHECKS {
+        let causes = check.causes.iter().map(|cause| cause.means);
+        for text in causes.chain(check.params.iter().map(|param| param.meaning)).chain([check.symptom]) {
+            let word: String = text.chars().take_while(|c| c.is_alphanumeric()).collect();
+            let name = word.chars().count() > 1 && word.chars().skip(1).any(|c| c.is_uppercase());
+            assert!(
+                name || text.starts_with(|c: char| c.is_lowercase() || !c.is_alphabetic()),
+                "{}: {text}",
+                check.slug
+            );
+            assert!(!text.ends_with('.'), "{}: {text}", check.slug);
+        }
+        let ids: BTreeSet<&str> = check.causes.iter().map(|cause| cause.id).collect();
+        assert_eq!(ids.len(), check.causes.len(), "{}: a cause twice", check.slug);
+    }
+}
+
+#[test]
+fn a_consequence_names_another_check() {
+    for check in CHECKS {
+        for (cause, code) in check.consequences {
+            assert!(by_code_or_slug(code).is_some() && *code != check.code, "{}: {cause} under {code}", check.slug);
+        }
+    }
+}
+
+/// Sections of shared thresholds must not hide those of a check.
+#[test]
+fn no_shared_section_is_named_like_a_check() {
+    assert!(SHARED.iter().all(|shared| by_code_or_slug(shared.section).is_none()));
+}
+
+/// The pages in the documentation are those of `explain`. With `UPDATE=1` they are written.
+#[test]
+fn the_documentation_holds_every_page() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/checks");
+    let mut pages: BTreeMap<String, String> = CHECKS
+        .iter()
+        .map(|check| (format!("{}-{}.md", check.code, check.slug), check.page(&Settings::default())))
+        .collect();
+    pages.insert("README.md".into(), index());
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::create_dir_all(&folder).unwrap();
+        pages.iter().for_each(|(name, page)| std::fs::write(folder.join(name), page).unwrap());
+    }
+    let there: BTreeSet<String> =
+        std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(there, pages.keys().cloned().collect::<BTreeSet<_>>(), "files of {}", folder.display());
+    for (name, page) in pages {
+        assert_eq!(std::fs::read_to_string(folder.join(&name)).unwrap(), page, "{name} (UPDATE=1 writes it)");
+    }
+}
+
+fn index() -> String {
+    let row = |check: &&Check| {
+        format!("| [{}]({}-{}.md) | `{}` | {} |\n", check.code, check.code, check.slug, check.slug, check.symptom)
+    };
+    let rows: String = CHECKS.iter().map(row).collect();
+    let shared: String = SHARED
+        .iter()
+        .map(|s| {
+            format!(
+                "| `[check.{}] {}` | {} {} | {} |\n",
+                s.section, s.param.name, s.param.default, s.param.unit, s.param.meaning
+            )
+        })
+        .collect();
+    format!(
+        "# Checks\n\nA check stands for one symptom. `firstcheck explain CODE` prints its page.\n\n\
+         | code | slug | symptom |\n|---|---|---|\n{rows}\n\
+         ## Thresholds that measurements share\n\n| parameter | default | meaning |\n|---|---|---|\n{shared}"
+    )
 }
 
 #[test]
@@ -53,7 +151,7 @@ fn a_page_shows_the_value_in_force() {
     settings.validate().unwrap();
     let page = by_code_or_slug("s15").unwrap().page(&settings);
     assert!(page.contains("more than 0.125 preemptions"), "{page}");
-    assert!(page.contains("`rate` = 0.125 (default 0.05)"), "{page}");
+    assert!(page.contains("`rate` (0.125, default 0.05)"), "{page}");
 }
 
 #[test]
@@ -66,4 +164,7 @@ fn an_unknown_setting_is_an_error_with_a_suggestion() {
     let wrong = settings("constant-preemption", "rates").validate().unwrap_err();
     assert_eq!(wrong.to_string(), "check `constant-preemption` has no parameter `rates`; did you mean `rate`?");
     assert!(matches!(settings("x", "y").validate(), Err(UnknownSetting::Check { suggestion: None, .. })));
+    let settings = settings("window", "shortest");
+    settings.validate().unwrap();
+    assert_eq!(settings.shared(&firstcheck_analyze::shared::SHORTEST), 1.0);
 }

@@ -14,4 +14,6 @@ mod compare_windows;
 mod conventions;
 mod examine;
 mod ledgers;
+mod onset;
+mod rank;
 mod synthetic;

@@ -6,6 +6,7 @@ use firstcheck_model::{
     evidence::{Evidence, Sourced},
     gpu::{GpuSnapshot, GpuTopology},
     hang::{FlightRecord, StackDump},
+    prompts::Prompts,
     request::Requests,
     run::RunInfo,
     signal::Series,
@@ -31,6 +32,8 @@ pub(crate) enum Beside {
     Topology(GpuTopology),
     /// Memory of processes over time.
     Memory(Vec<Series>),
+    /// Prompts.
+    Prompts(Prompts),
     /// Spans.
     Spans(Vec<TraceSpan>),
 }
@@ -52,6 +55,7 @@ pub(crate) fn put(evidence: &mut Evidence, path: &Path, beside: Beside) {
         Beside::Gpus(item) => evidence.gpus.push(Sourced { label, item }),
         Beside::Topology(item) => evidence.topologies.push(Sourced { label, item }),
         Beside::Memory(item) => evidence.memory.push(Sourced { label, item }),
+        Beside::Prompts(item) => evidence.prompts.push(Sourced { label, item }),
         Beside::Spans(spans) => evidence.traces.extend(spans),
     }
 }

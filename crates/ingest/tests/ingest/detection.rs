@@ -8,7 +8,7 @@ fn content_decides_whatever_the_name() {
     let page = fixture::page(1, 1, 0);
     let listed = format!("[{}]", fixture::VLLM);
     let twice = format!("{}\n{}", fixture::VLLM, fixture::VLLM_SUMMARY);
-    let cases: [(&str, Option<&str>); 18] = [
+    let cases: [(&str, Option<&str>); 21] = [
         (fixture::VLLM, Some("vllm-bench")),
         (fixture::VLLM_SUMMARY, Some("vllm-bench")),
         (&listed, Some("vllm-bench")),
@@ -23,6 +23,9 @@ fn content_decides_whatever_the_name() {
         (r#"{"version":"1.2"}"#, Some("version")),
         (r#"{"object":"list","data":[{"id":"toy"}]}"#, Some("models")),
         (r#"{"vllm_config":{}}"#, Some("server-info")),
+        ("{\"prompt\":\"a b\",\"output_tokens\":4}\n{\"prompt\":\"a c\"}\n", Some("prompts")),
+        (r#"{"token_ids":[1,2,3]}"#, Some("prompts")),
+        (r#"{"model":"m","prompt":"a"}"#, Some("request-body")),
         (r#"{"name":"a","steps":[]}"#, None),
         ("total 48\nstarted\n", None),
         ("[core.py:133] a line\n", None),

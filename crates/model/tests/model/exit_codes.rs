@@ -13,6 +13,7 @@ fn report(verdict: Verdict, invalid: bool, finding: Option<Severity>) -> Report 
         slug: "constant-preemption".into(),
         symptom: "preemptions".into(),
         severity,
+        consequence_of: None,
         outcome: Outcome::Present { facts: Vec::new(), causes: Vec::new(), explains: None },
     }));
     report

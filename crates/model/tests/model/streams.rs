@@ -75,3 +75,24 @@ fn events_at_the_ends_of_time_do_not_overflow() {
     assert_eq!(streams.longest_gap[0].unwrap().0, i64::MAX as f64 * 1e-9);
     assert_eq!(streams.event_gaps.count(), 2);
 }
+
+/// A gap that is not listed was not longer than what the list says it is complete above.
+#[test]
+fn the_longest_gaps_are_listed_with_their_places() {
+    let count = 3 * LONG_GAPS as i64;
+    let requests = Requests(vec![Request::offered(Moment::at(0)); 2]);
+    let mut fold = StreamFold::new(2);
+    let (mut at, mut lengths) = (0, Vec::new());
+    for number in 0..count {
+        // Every length twice, in no order.
+        let length = 1 + (number * 7919 % count) / 2;
+        at += length;
+        lengths.push(length);
+        fold.add(&Event { request: 1, since_sent_ns: at, tokens: Some(1), kernel_ns: None }, true);
+    }
+    let long = fold.finish(&requests, None).long_gaps;
+    let expected: Vec<i64> = lengths.into_iter().skip(1).filter(|length| *length > long.shortest_ns).collect();
+    assert_eq!(long.gaps.iter().map(|gap| gap.length_ns).collect::<Vec<_>>(), expected);
+    assert!(long.gaps.len() > LONG_GAPS - 2 && long.gaps.len() <= LONG_GAPS, "{}", long.gaps.len());
+    assert!(long.gaps.iter().all(|gap| gap.request == 1 && gap.after_events > 0));
+}

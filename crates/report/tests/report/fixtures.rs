@@ -125,6 +125,7 @@ fn preemption() -> Finding {
         slug: "constant-preemption".into(),
         symptom: "preemption is constant at peak while every prompt fits".into(),
         severity: Severity::Major,
+        consequence_of: None,
         outcome: Outcome::Present {
             facts: vec![fact("preemptions in the window", 312.0, "count", series("vllm:num_preemptions_total"))],
             causes: vec![supported, excluded, open],
@@ -234,6 +235,7 @@ fn no_oom() -> Finding {
         slug: "startup-oom".into(),
         symptom: "the engine refuses to start although the weights fit".into(),
         severity: Severity::Critical,
+        consequence_of: None,
         outcome: Outcome::Absent {
             why: vec![Fact {
                 text: "it answered requests".into(),
@@ -297,6 +299,7 @@ pub fn cannot_tell() -> Report {
         slug: "constant-preemption".into(),
         symptom: "preemption is constant at peak while every prompt fits".into(),
         severity: Severity::Major,
+        consequence_of: None,
         outcome: Outcome::Undecided {
             missing: vec![Missing {
                 what: "the engine's /metrics over the window".into(),
@@ -332,6 +335,7 @@ pub fn not_comparable() -> Report {
         slug: "lpm-never-recovers".into(),
         symptom: "an LPM replica never recovers from a burst".into(),
         severity: Severity::Minor,
+        consequence_of: None,
         outcome: Outcome::NotApplicable { why: "the engine is not SGLang".into() },
     }];
     report

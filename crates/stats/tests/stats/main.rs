@@ -1,6 +1,7 @@
 //! The mathematics against textbook values, naive recomputation and simulation.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod change;
 mod coverage;
 mod goodput;
 mod max_t;

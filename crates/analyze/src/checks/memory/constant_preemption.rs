@@ -43,11 +43,13 @@ declare_check! {
     /// The peak of running requests is that of a scraped gauge, so a lower bound; recomputed tokens have no counter in
     /// vLLM 0.32, so none are named.
     ///
-    /// ## Looks like
+    /// ## What to do
     ///
-    /// - A queue without preemption: over-reservation, or more traffic.
-    /// - Frozen streams: a consequence of this one.
-    /// - A hit rate that rose: re-admitted requests hit their own blocks.
+    /// Lower `--max-num-seqs` to what the pool can finish together (the finding names it): preemptions vanish at an equal
+    /// completed rate. If the pool shrank, restore what took its blocks. Leaked pages: restart the replica.
+    ///
+    /// Looks like: a queue without preemption (over-reservation, or more traffic); frozen streams (a consequence of this
+    /// one); a hit rate that rose (re-admitted requests hit their own blocks).
     pub static CONSTANT_PREEMPTION = {
         code: "S15", slug: "constant-preemption", family: Memory, severity: Major,
         symptom: "preemption is constant at peak while every prompt fits",
@@ -100,15 +102,9 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     Ok(verdict.present(facts, explains, |cause| follow_up(cause, safe)))
 }
 
-fn base<'c>(case: &Case<'c>, what: &str) -> Result<&'c Side<'c>, Missing> {
-    case.base.ok_or_else(|| {
-        Missing::not_given(format!("{what} of the base"), "firstcheck compare --base RUN --candidate RUN")
-    })
-}
-
 fn pool_shrank(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
     let now = case.side.measure::<KvPool>()?;
-    let base = base(case, "the KV pool")?;
+    let base = case.base_for("the KV pool")?;
     let before = base.measure::<KvPool>()?;
     let (now_tokens, before_tokens) = (now.tokens.value.0, before.tokens.value.0);
     let sizes = vec![
@@ -150,7 +146,7 @@ fn pool_shrank(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
 
 fn outputs_grew(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
     let now = case.side.measure::<OutputLength>()?;
-    let before = base(case, "the output lengths")?.measure::<OutputLength>()?;
+    let before = case.base_for("the output lengths")?.measure::<OutputLength>()?;
     let (mean, old) = (now.mean.value.0, before.mean.value.0);
     let facts = vec![now.mean.fact(format!("mean output {mean:.0} tokens, base {old:.0}"))];
     Ok(if mean > old * (1.0 + params.growth) { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
@@ -169,7 +165,7 @@ fn output_not_reserved(case: &Case<'_>, params: &Params, explained: bool) -> Res
         why.text.push_str("; the same admission rule served the base, what changed is named above");
         return Ok(Weighed::Excludes(vec![why]));
     }
-    let before = base(case, "the KV pool")?.measure::<KvPool>()?;
+    let before = case.base_for("the KV pool")?.measure::<KvPool>()?;
     let now = case.side.measure::<KvPool>()?;
     let unchanged = now.tokens.value.0 >= before.tokens.value.0 * (1.0 - params.shrink);
     let pool = now.blocks.fact("the pool is the base's".to_owned());

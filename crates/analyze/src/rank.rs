@@ -1,0 +1,77 @@
+//! The order of findings: what explains most comes first, and what another brought about stands under it.
+
+use crate::registry;
+use firstcheck_model::finding::{Cause, Finding, Outcome};
+use std::cmp::{Ordering, Reverse};
+
+/// Findings in the order in which a reader needs them, with consequences marked.
+///
+/// Present ones first, by the share of the difference that they explain, then by severity; a finding that cannot say how
+/// much it explains comes after those that can. A consequence follows its cause. Then what is undecided, what is not
+/// there, and what does not apply.
+pub fn ranked(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let causes: Vec<Option<String>> = findings.iter().map(|finding| brought_about_by(finding, &findings)).collect();
+    for (finding, cause) in findings.iter_mut().zip(causes) {
+        finding.consequence_of = cause;
+    }
+    findings.sort_by(order);
+    let (consequences, mut ordered): (Vec<Finding>, Vec<Finding>) =
+        findings.into_iter().partition(|finding| finding.consequence_of.is_some());
+    // The last first, each right behind its cause: so they keep their order.
+    for finding in consequences.into_iter().rev() {
+        let cause = ordered.iter().position(|other| Some(&other.code) == finding.consequence_of.as_ref());
+        let at = cause.map_or(ordered.len(), |at| at + 1);
+        ordered.insert(at, finding);
+    }
+    ordered
+}
+
+/// The finding that brought this one about, by the relation that its check declares: the evidence speaks for the cause,
+/// and the cause's own symptom is there and is no consequence itself.
+fn brought_about_by(finding: &Finding, all: &[Finding]) -> Option<String> {
+    let candidates = declared(finding).filter(|code| all.iter().any(|other| other.code == *code && is_present(other)));
+    let mut roots = candidates.filter(|code| {
+        let other = all.iter().find(|other| other.code == *code);
+        other.is_some_and(|other| declared(other).all(|of| !all.iter().any(|o| o.code == of && is_present(o))))
+    });
+    roots.next().map(str::to_owned)
+}
+
+/// Codes of the symptoms that this finding's supported causes stand for.
+fn declared(finding: &Finding) -> impl Iterator<Item = &'static str> {
+    let relations = registry::by_slug(&finding.slug).map_or(&[][..], |check| check.consequences);
+    let supported = match &finding.outcome {
+        Outcome::Present { causes, .. } => causes.iter().filter(|c| c.is_supported()).map(Cause::id).collect(),
+        _ => Vec::new(),
+    };
+    relations.iter().filter(move |(own, _)| supported.contains(own)).map(|(_, code)| *code)
+}
+
+fn is_present(finding: &Finding) -> bool {
+    matches!(finding.outcome, Outcome::Present { .. })
+}
+
+fn order(a: &Finding, b: &Finding) -> Ordering {
+    place(&a.outcome)
+        .cmp(&place(&b.outcome))
+        .then(explained(&b.outcome).total_cmp(&explained(&a.outcome)))
+        .then(Reverse(a.severity).cmp(&Reverse(b.severity)))
+        .then(a.code.cmp(&b.code))
+}
+
+fn place(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::Present { .. } => 0,
+        Outcome::Undecided { .. } => 1,
+        Outcome::Absent { .. } => 2,
+        Outcome::NotApplicable { .. } => 3,
+    }
+}
+
+/// Share of the difference explained; a finding that cannot say ranks below any that can.
+fn explained(outcome: &Outcome) -> f64 {
+    match outcome {
+        Outcome::Present { explains: Some(e), .. } if e.delta != 0.0 => (e.explained / e.delta).clamp(0.0, 1.0),
+        _ => -1.0,
+    }
+}

@@ -1,0 +1,188 @@
+//! Blocks of a case, and the evidence of a side that they come to.
+//!
+//! - `metrics SIDE at=SECONDS`: a page scraped then; the window reaches from 0 to the last page.
+//! - `requests SIDE`: lines `COUNT PROMPT OUTPUT TTFT_MS E2E_MS [key=value …]`; keys: `at` (send of the first, s), `every`
+//!   (between sends, s), `spread` (TTFTs of the line vary by ± this share), `cached` (prompt tokens found in the cache),
+//!   `fate` (`failed`, …), `finish` (`stop`, `length`), `session`.
+//! - `events SIDE`: a line a group of requests, in the order of the rows: `ROWS FIRST_MS PATTERN…`, where ROWS is `3` or
+//!   `0..9`, and a pattern is `20x30` (twenty events, 30 ms apart) or `1500` (one, after 1.5 s); the end `k=2` says that
+//!   events carry two tokens each.
+//! - `fingerprint SIDE`: lines `field = value`.
+//! - `file SIDE NAME`: a file as a user would give it (a log, prompts, the state of GPUs), told by its content.
+
+use firstcheck_ingest::{Input, Limits, collect, fingerprint, prometheus};
+use firstcheck_model::{
+    event::{Event, fold},
+    evidence::{Evidence, RunEvidence},
+    moment::{Moment, Window},
+    request::{Fate, Finish, Request, Requests},
+    run::{Arrivals, CacheState, Clock, ClockKind, Detail, Origin, RunId, RunInfo, WorkloadInfo},
+};
+use std::path::Path;
+
+/// A fenced block with the words behind its opening fence.
+pub struct Block {
+    pub head: String,
+    pub body: String,
+}
+
+impl Block {
+    /// All blocks of a text.
+    pub fn all(text: &str) -> Vec<Self> {
+        let mut blocks = Vec::new();
+        let mut open: Option<Self> = None;
+        for line in text.lines() {
+            match (&mut open, line.strip_prefix("```")) {
+                (None, Some(head)) => open = Some(Self { head: head.trim().to_owned(), body: String::new() }),
+                (Some(_), Some(_)) => blocks.extend(open.take()),
+                (Some(block), None) => {
+                    block.body.push_str(line);
+                    block.body.push('\n');
+                }
+                (None, None) => {}
+            }
+        }
+        blocks
+    }
+}
+
+/// What the blocks of a side come to; `None` without one.
+pub fn evidence(side: &str, blocks: &[Block], path: &Path) -> Option<Evidence> {
+    let mine = |kind: &str| -> Vec<&Block> {
+        let prefix = format!("{kind} {side}");
+        blocks.iter().filter(|b| b.head == prefix || b.head.starts_with(&format!("{prefix} "))).collect()
+    };
+    let (pages, requests, files, stated) = (mine("metrics"), mine("requests"), mine("file"), mine("fingerprint"));
+    if [&pages, &requests, &files, &stated].iter().all(|blocks| blocks.is_empty()) {
+        return None;
+    }
+    let mut evidence = files.into_iter().fold(Evidence::default(), |evidence, block| with_file(evidence, block, path));
+    for line in stated.iter().flat_map(|block| block.body.lines()) {
+        let (name, value) = line.split_once('=').expect("field = value");
+        evidence.stated.set(name.trim(), value.trim(), "a case");
+    }
+    if !pages.is_empty() || !requests.is_empty() {
+        evidence.runs.push(run(side, &pages, &requests, &mine("events"), path));
+        let stated = evidence.stated.0.clone();
+        evidence.runs[0].info.fingerprint.0.extend(stated);
+    }
+    Some(evidence)
+}
+
+/// The evidence with a file of the user's on top.
+fn with_file(mut evidence: Evidence, block: &Block, path: &Path) -> Evidence {
+    let name = block.head.split_whitespace().nth(2).expect("file SIDE NAME");
+    let mut bytes = block.body.as_bytes();
+    let collected = collect(vec![Input::Stream(name, &mut bytes)], &Limits::default());
+    assert!(collected.unread.is_empty(), "{}: {:?}", path.display(), collected.unread);
+    let Evidence { runs, stated, logs, stacks, flights, nccl, gpus, topologies, memory, prompts, traces } =
+        collected.evidence;
+    evidence.runs.extend(runs);
+    evidence.stated.0.extend(stated.0);
+    evidence.logs.extend(logs);
+    evidence.stacks.extend(stacks);
+    evidence.flights.extend(flights);
+    evidence.nccl.extend(nccl);
+    evidence.gpus.extend(gpus);
+    evidence.topologies.extend(topologies);
+    evidence.memory.extend(memory);
+    evidence.prompts.extend(prompts);
+    evidence.traces.extend(traces);
+    evidence
+}
+
+fn run(side: &str, pages: &[&Block], requests: &[&Block], events: &[&Block], path: &Path) -> RunEvidence {
+    let mut info = run_info(side);
+    let mut set = prometheus::SeriesSet::default();
+    let mut end = 0.0_f64;
+    for block in pages {
+        let at: f64 = block.head.rsplit_once("at=").expect("at=SECONDS").1.parse().unwrap();
+        let page = prometheus::parse(block.body.as_bytes());
+        assert_eq!(page.unread_total, 0, "{}: {:?}", path.display(), page.unread);
+        set.add(&page, "main", Moment::from_seconds(at));
+        fingerprint::from_page(&page, "/metrics", &mut info.fingerprint);
+        end = end.max(at);
+    }
+    // The last page counts as inside: a gauge read at the very end of the window belongs to it.
+    info.window = (end > 0.0).then(|| Window { start: Moment::at(0), end: Moment::from_seconds(end).plus_ns(1) });
+    let requests = Requests(requests.iter().flat_map(|block| block.body.lines()).flat_map(rows).collect());
+    let events: Vec<Event> = events.iter().flat_map(|block| block.body.lines()).flat_map(events_of).collect();
+    let streams = (!events.is_empty()).then(|| fold(&events, &requests, info.window));
+    RunEvidence { label: side.into(), info, requests, streams, signals: set.finish(), spans: Vec::new() }
+}
+
+fn run_info(side: &str) -> RunInfo {
+    let workload = WorkloadInfo {
+        description: "a case".into(),
+        arrivals: Arrivals::Unknown,
+        trace_hash: None,
+        salt: None,
+        streaming: Some(true),
+        warm_up: None,
+        cache: CacheState::Unknown,
+    };
+    let clock = Clock { started_unix_ns: None, kind: ClockKind::Virtual };
+    let mut info = RunInfo::new(RunId(side.into()), "case", Origin::Measured, clock, workload);
+    info.detail = Detail::Requests;
+    info
+}
+
+fn rows(line: &str) -> Vec<Request> {
+    let (keys, numbers): (Vec<&str>, Vec<&str>) = line.split_whitespace().partition(|word| word.contains('='));
+    let numbers: Vec<f64> = numbers.into_iter().map(|n| n.parse().unwrap()).collect();
+    let &[count, prompt, output, ttft_ms, e2e_ms] = numbers.as_slice() else {
+        panic!("count prompt output ttft_ms e2e_ms: {line}")
+    };
+    let key = |name: &str| keys.iter().find_map(|key| key.strip_prefix(name)?.strip_prefix('='));
+    let number = |name: &str| key(name).map(|value| value.parse::<f64>().unwrap());
+    let row = |at: usize| {
+        let sent = number("at").unwrap_or(0.0) + number("every").unwrap_or(0.0) * at as f64;
+        // Spread evenly over ± the share, in no order.
+        let share = if count > 1.0 { ((at * 37) % count as usize) as f64 / (count - 1.0) * 2.0 - 1.0 } else { 0.0 };
+        let ttft_ms = ttft_ms * (1.0 + share * number("spread").unwrap_or(0.0));
+        let fate = key("fate").map_or(Fate::Completed, |name| Fate::from_name(name).unwrap());
+        let (sent, completed) = (Moment::from_seconds(sent), fate == Fate::Completed);
+        let after = |ms: f64| if completed { sent.plus_ns((ms * 1e6) as i64) } else { Moment::NEVER };
+        Request {
+            sent,
+            first_token: after(ttft_ms),
+            last_token: after(e2e_ms.max(ttft_ms)),
+            done: after(e2e_ms.max(ttft_ms)),
+            fate,
+            finish: key("finish").map(Finish::from_name),
+            prompt_tokens: Some(prompt as u32),
+            cached_tokens: number("cached").map(|tokens| tokens as u32),
+            output_tokens: completed.then_some(output as u32),
+            session: number("session").map(|session| session as u32),
+            ..Request::offered(sent)
+        }
+    };
+    (0..count as usize).map(row).collect()
+}
+
+fn events_of(line: &str) -> Vec<Event> {
+    let mut words = line.split_whitespace();
+    let rows = words.next().unwrap();
+    let rows = match rows.split_once("..") {
+        Some((from, to)) => from.parse::<u32>().unwrap()..to.parse().unwrap(),
+        None => rows.parse().unwrap()..rows.parse::<u32>().unwrap() + 1,
+    };
+    let words: Vec<&str> = words.collect();
+    let tokens = words.iter().find_map(|word| word.strip_prefix("k=")).map_or(1, |k| k.parse().unwrap());
+    let mut at = 0.0;
+    let mut times = Vec::new();
+    for (place, word) in words.iter().filter(|word| !word.starts_with("k=")).enumerate() {
+        let (count, gap): (usize, f64) = match word.split_once('x') {
+            Some((count, gap)) => (count.parse().unwrap(), gap.parse().unwrap()),
+            None => (1, word.parse().unwrap()),
+        };
+        assert!(place > 0 || count == 1, "the first word is the time of the first event: {line}");
+        for _ in 0..count {
+            at += gap;
+            times.push((at * 1e6) as i64);
+        }
+    }
+    let event =
+        |request: u32, since_sent_ns: i64| Event { request, since_sent_ns, tokens: Some(tokens), kernel_ns: None };
+    rows.flat_map(|row| times.iter().map(move |at| event(row, *at))).collect()
+}

@@ -1,0 +1,34 @@
+//! The order of findings.
+
+use firstcheck_analyze::rank::ranked;
+use firstcheck_model::finding::{Explained, Finding, Outcome, Severity};
+
+fn finding(code: &str, severity: Severity, share: Option<f64>) -> Finding {
+    let explains = share.map(|explained| Explained {
+        metric: "mean TTFT".into(),
+        delta: 1.0,
+        explained,
+        unit: "s".into(),
+        basis: "a test".into(),
+    });
+    let outcome = Outcome::Present { facts: Vec::new(), causes: Vec::new(), explains };
+    let slug = format!("check-{code}");
+    Finding { code: code.into(), slug, symptom: "s".into(), severity, consequence_of: None, outcome }
+}
+
+#[test]
+fn what_explains_most_comes_first_then_the_worst_then_what_cannot_be_told() {
+    let undecided = Outcome::Undecided { missing: Vec::new() };
+    let absent = Outcome::Absent { why: Vec::new() };
+    let of = |code: &str, outcome| Finding { outcome, ..finding(code, Severity::Critical, None) };
+    let ranked = ranked(vec![
+        of("S01", absent),
+        of("S02", undecided),
+        finding("S03", Severity::Minor, None),
+        finding("S04", Severity::Critical, None),
+        finding("S05", Severity::Minor, Some(0.2)),
+        finding("S06", Severity::Info, Some(0.9)),
+    ]);
+    let codes: Vec<&str> = ranked.iter().map(|finding| finding.code.as_str()).collect();
+    assert_eq!(codes, ["S06", "S05", "S04", "S03", "S02", "S01"]);
+}
