@@ -97,7 +97,7 @@ fn of_run(run: &RunEvidence, what: &'static str, of: Latency, settings: &Setting
 
 /// Most that two levels may leave unexplained of what a straight line does. A clean step leaves 0.57 (¼ against 7⁄16 of the
 /// ranks' variance), a clean ramp far above 1.
-const STEP: f64 = 0.8;
+const STEP: f64 = 0.9;
 
 /// Whether two levels with a step at `at` leave clearly less of the ranks unexplained than a straight line.
 fn is_step(values: &[f64], at: usize) -> Option<bool> {

@@ -1,5 +1,5 @@
 use firstcheck_model::{
-    event::{Event, fold},
+    event::{Event, LONG_GAPS, StreamFold, fold},
     moment::{Moment, Window},
     request::{Fate, Request, Requests},
 };
