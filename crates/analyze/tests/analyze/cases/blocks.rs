@@ -63,8 +63,7 @@ pub fn evidence(side: &str, blocks: &[Block], path: &Path) -> Option<Evidence> {
     }
     if !pages.is_empty() || !requests.is_empty() {
         evidence.runs.push(run(side, &pages, &requests, &mine("events"), path));
-        let stated = evidence.stated.0.clone();
-        evidence.runs[0].info.fingerprint.0.extend(stated);
+        evidence.runs[0].info.fingerprint.merge(&evidence.stated);
     }
     Some(evidence)
 }
@@ -78,7 +77,7 @@ fn with_file(mut evidence: Evidence, block: &Block, path: &Path) -> Evidence {
     let Evidence { runs, stated, logs, stacks, flights, nccl, gpus, topologies, memory, prompts, traces } =
         collected.evidence;
     evidence.runs.extend(runs);
-    evidence.stated.0.extend(stated.0);
+    evidence.stated.merge(&stated);
     evidence.logs.extend(logs);
     evidence.stacks.extend(stacks);
     evidence.flights.extend(flights);
