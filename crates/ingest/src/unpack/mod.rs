@@ -72,6 +72,9 @@ impl Layer {
     }
 }
 
+/// Why nothing came of an archive.
+const NO_FILE: &str = "an archive that lists no file";
+
 /// Frames that a decoder passes over; parallel compressors put one first.
 fn skippable_zstd(head: &[u8]) -> bool {
     matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])

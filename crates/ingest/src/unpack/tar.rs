@@ -3,7 +3,7 @@
 //! A reader of our own, because one that holds a long name of any length in memory would let a small archive take as much
 //! as it likes. Names are labels here: nothing is written to disk, whatever they say.
 
-use super::{Unpack, entry_folder, entry_path, packed::Packed};
+use super::{NO_FILE, Unpack, entry_folder, entry_path, packed::Packed};
 use crate::frame::Artefact;
 use std::{
     io::{self, Read},
@@ -82,26 +82,31 @@ pub(super) fn entries(unpack: &mut Unpack<'_>, archive: &mut Artefact<'_>, layer
     let mut packed = Packed::new(&path, unpack.intake.limits().packed_bytes);
     let read = read(unpack, &path, archive, &mut packed, layers);
     packed.finish(unpack, layers);
-    if let Err(error) = read {
-        unpack.refuse(&path, &folder, format!("the archive breaks off, what stands before was read: {error}"));
+    match read {
+        Ok(0) => unpack.refuse(&path, &folder, NO_FILE),
+        Ok(_) => {}
+        Err(error) => {
+            unpack.refuse(&path, &folder, format!("the archive breaks off, what stands before was read: {error}"));
+        }
     }
 }
 
+/// Reads the entries; how many of them are files.
 fn read(
     unpack: &mut Unpack<'_>,
     path: &Path,
     archive: &mut Artefact<'_>,
     packed: &mut Packed,
     layers: usize,
-) -> io::Result<()> {
+) -> io::Result<usize> {
     let mut extended = Extended::default();
-    let mut entries = 0;
+    let (mut entries, mut files) = (0, 0);
     loop {
         let mut block = [0; BLOCK];
         let got = fill(archive, &mut block)?;
         // The end is two empty blocks; some writers leave them out.
         if got == 0 || block.iter().all(|b| *b == 0) {
-            return Ok(());
+            return Ok(files);
         }
         if got < BLOCK {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -119,6 +124,7 @@ fn read(
                 let name = extended.name.take().unwrap_or(header.name);
                 let mut content = Exact(archive.by_ref().take(size));
                 // Old archives mark a folder by its name alone.
+                files += usize::from(!name.ends_with('/'));
                 if !name.ends_with('/') && !packed.take(&name, &mut content)? {
                     unpack.stream(entry_path(path, &name), entry_folder(path, &name), &mut content, layers, None);
                 }
@@ -128,6 +134,7 @@ fn read(
             kind => {
                 let name = extended.name.take().unwrap_or(header.name);
                 if kind == b'S' {
+                    files += 1;
                     let reason = "a sparse file: unpack the archive and give the file";
                     unpack.refuse(&entry_path(path, &name), &entry_folder(path, &name), reason);
                 }

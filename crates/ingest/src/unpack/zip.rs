@@ -1,6 +1,6 @@
 //! Zip archives.
 
-use super::{Unpack, entry_folder, entry_path, packed::Packed};
+use super::{NO_FILE, Unpack, entry_folder, entry_path, packed::Packed};
 use crate::guarded::caught;
 use std::{
     io::{Read, Seek},
@@ -21,6 +21,7 @@ pub(super) fn entries(unpack: &mut Unpack<'_>, path: &Path, archive: impl Read +
     if archive.len() > most {
         unpack.refuse(path, &folder, format!("{} entries, only the first {most} were looked at", archive.len()));
     }
+    let mut files = 0;
     for index in 0..archive.len().min(most) {
         let mut entry = match archive.by_index(index) {
             Ok(entry) => entry,
@@ -32,6 +33,7 @@ pub(super) fn entries(unpack: &mut Unpack<'_>, path: &Path, archive: impl Read +
         if entry.is_dir() {
             continue;
         }
+        files += 1;
         let name = entry.name().map_or_else(|_| format!("entry {}", index + 1), |name| name.into_owned());
         unpack.budget.take(entry.compressed_size());
         let budget = unpack.budget.clone();
@@ -44,4 +46,7 @@ pub(super) fn entries(unpack: &mut Unpack<'_>, path: &Path, archive: impl Read +
         }
     }
     packed.finish(unpack, layers);
+    if files == 0 {
+        unpack.refuse(path, &folder, NO_FILE);
+    }
 }

@@ -168,3 +168,10 @@ fn text_of_windows_is_read() {
     std::fs::write(&path, utf16(fixture::VLLM, false)).unwrap();
     assert_eq!(read_runs(&path).unwrap()[0].requests.len(), 3);
 }
+
+#[test]
+fn an_archive_without_a_file_is_listed() {
+    for bytes in [tar(&[("folder/", b"")]), zip(&[]), gzip(&tar(&[("folder/", b"")]))] {
+        assert_eq!(reasons(&stream(&bytes, &Limits::default())), ["an archive that lists no file"]);
+    }
+}
