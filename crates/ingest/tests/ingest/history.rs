@@ -220,3 +220,12 @@ fn what_a_lone_page_has_beyond_the_limit_is_said() {
     assert_eq!(said, ["the page goes on beyond the limit of 300 bytes"]);
     assert_eq!(collected.unread[0].line, Some(8));
 }
+
+#[test]
+fn a_series_whose_only_value_is_cut_is_no_series_that_ended() {
+    let collected = read("# TYPE a gauge\na 1\n# EOF\na 2\n# EOF\na 3\nb_total{x=\"1\"} 2");
+    assert_eq!(collected.unread.iter().map(|one| one.line).collect::<Vec<_>>(), [Some(7)], "{:?}", collected.unread);
+    let run = &collected.evidence.runs[0];
+    assert_eq!(run.signals.iter().find(|series| series.name == "a").unwrap().value, [1.0, 2.0, 3.0]);
+    assert!(run.info.warnings.iter().all(|warning| !warning.contains("end before")), "{:?}", run.info.warnings);
+}

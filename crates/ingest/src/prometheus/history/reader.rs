@@ -356,7 +356,8 @@ impl Reader {
         if self.no_number > 0 {
             warnings.push(format!("{} samples of counters are no number and are left out", self.no_number));
         }
-        let (pages, kept) = (self.page, self.held.iter().filter(|held| held.page + 1 < self.page && !self.own_times));
+        let (pages, kept) =
+            (self.page, self.held.iter().filter(|held| held.page.saturating_add(1) < self.page && !self.own_times));
         match kept.count() {
             0 => {}
             stale => warnings.push(format!("{stale} series end before the last of {pages} pages")),
