@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 /// Two sides under comparison. Pairs are reduced as they come, so that no caller has to hold more than one.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    policy: Policy,
+    pub(super) policy: Policy,
     keys: Vec<Key>,
     pairs: Vec<Pair>,
     base: Vec<(Reading, Columns)>,
@@ -49,6 +49,16 @@ impl Comparison {
     /// The policy it is held to.
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// What is looked at.
+    pub(super) fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// The pairs added so far.
+    pub(super) fn paired(&self) -> &[Pair] {
+        &self.pairs
     }
 
     /// Adds a pair: two runs that replayed one trace side by side.

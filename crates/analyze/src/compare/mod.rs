@@ -13,6 +13,7 @@ mod columns;
 mod comparability;
 mod comparison;
 pub mod difference;
+mod effects;
 mod gaps;
 mod gate;
 mod goodput;
@@ -33,6 +34,7 @@ mod twins;
 
 pub use comparison::{Comparison, compare, describe};
 pub use difference::Differences;
+pub use effects::Effect;
 pub use looks::SoFar;
 pub use policy::{Gate, Policy, PolicyError};
 pub(crate) use sides::{mixed, run_row};

@@ -99,7 +99,7 @@ pub(super) fn effect(key: Key, at: usize, all: &[&Pair], setting: &Setting, poli
 }
 
 /// One number a pair.
-enum Differences {
+pub(super) enum Differences {
     /// Worse positive.
     Finite(Vec<f64>),
     /// Some reach unanswered requests.
@@ -110,7 +110,7 @@ enum Differences {
     Undefined,
 }
 
-fn differences(key: Key, at: usize, pairs: &[&Pair]) -> Differences {
+pub(super) fn differences(key: Key, at: usize, pairs: &[&Pair]) -> Differences {
     if key.metric == Metric::GoodShare {
         let counts: Option<Vec<(Counts, Counts)>> = pairs.iter().map(|p| p.base.good.zip(p.candidate.good)).collect();
         let Some(counts) = counts else { return Differences::Undefined };

@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (name, text) in &parts {
         println!("{text}");
         if let Some(path) = &asked.write {
-            document::replace(path, name, text)?;
+            document::replace(path, &format!("fidelity:{name}"), text)?;
         }
     }
     Ok(())

@@ -1,0 +1,195 @@
+//! One experiment: pairs of runs whose true difference is known, and the comparison made of them.
+
+use super::{regime::Regime, rivals::Latencies};
+use crate::error::Error;
+use firstcheck_analyze::compare::{Comparison, Effect, Gate, Policy};
+use firstcheck_ingest::vocabulary;
+use firstcheck_model::{
+    evidence::RunEvidence,
+    metric::{Metric, Stat},
+    report::{Claim, MetricRow, Verdict},
+    run::{PairPlace, Role},
+    unit::Seconds,
+};
+use firstcheck_sim::{Scenario, SimulateOptions, simulate_scenario};
+use firstcheck_workload::trace::Trace;
+use rand::{RngExt, SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+
+/// Drift over a whole session, standard deviation of its end in natural logarithms.
+const DRIFT_SD: f64 = 0.06;
+/// How much slower the second run of a pair is.
+const SECOND_RUN: f64 = 0.01;
+/// How much slower the second device is.
+const SECOND_DEVICE: f64 = 0.02;
+/// Requests before the window.
+const WARM_UP_REQUESTS: u32 = 60;
+
+/// How experiments are made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    /// Pairs of an experiment.
+    pub pairs: u32,
+    /// Traces; experiments take them by turns. The true effect belongs to a trace.
+    pub traces: u64,
+    /// What the candidate's steps take longer, relative: 0 is no difference.
+    pub slower: f64,
+    /// Seed of traces, of every run's noise and of the order.
+    pub seed: u64,
+}
+
+/// What was judged of one experiment.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    /// The trace, by number.
+    pub trace: u64,
+    /// Effects on what is gated and may be claimed, on the scale of their tests.
+    pub effects: Vec<Effect>,
+    /// The verdict by the default margins.
+    pub verdict: Verdict,
+    /// What was gated, and where a claim was held back although its interval allowed it.
+    pub comparison: Comparison,
+    /// Latencies of the runs, for other ways to compare.
+    pub latencies: [Vec<Latencies>; 2],
+}
+
+/// Experiments in one regime.
+#[derive(Debug, Clone)]
+pub struct Experiment<'r> {
+    regime: &'r Regime,
+    options: Options,
+    rate: f64,
+    traces: Vec<Trace>,
+}
+
+impl<'r> Experiment<'r> {
+    /// Measures the regime's capacity and makes the traces.
+    ///
+    /// # Errors
+    /// A regime that the simulator or the workload refuses.
+    pub fn new(regime: &'r Regime, options: Options) -> Result<Self, Error> {
+        let rate = regime.capacity()? * regime.load;
+        let requests = regime.requests + WARM_UP_REQUESTS;
+        let traces = (0..options.traces).map(|number| regime.trace(rate, requests, options.seed ^ number << 32));
+        Ok(Self { regime, options, rate, traces: traces.collect::<Result<_, _>>()? })
+    }
+
+    /// Offered rate, requests a second.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// The policy: what a release gate looks at, and what else a report shows an interval of.
+    pub fn policy(&self) -> Policy {
+        let also = [
+            (Metric::E2e, Some(0.95), 0.10),
+            (Metric::Tpot, Some(0.95), 0.10),
+            (Metric::Itl, None, 0.05),
+            (Metric::LongestGap, Some(0.5), 0.10),
+        ];
+        let also = also.map(|(metric, quantile, margin)| Gate { metric, quantile, margin, required: false });
+        let mut policy = Policy { slo: Some(self.regime.slo()), ..Policy::default() };
+        policy.gates.extend(also);
+        policy
+    }
+
+    /// The experiment of that number.
+    ///
+    /// # Errors
+    /// A run that the simulator refuses.
+    pub fn run(&self, number: u64) -> Result<Judgement, Error> {
+        let trace = number % self.options.traces.max(1);
+        let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number);
+        let mut comparison = Comparison::new(self.policy());
+        let mut latencies = [Vec::new(), Vec::new()];
+        let runs = f64::from(2 * self.options.pairs);
+        let mut drift = 0.0;
+        for (pair, cell) in (0..).zip(cells(self.options.pairs, self.regime.two_devices, &mut rng)) {
+            let mut take = |role: Role| {
+                drift += DRIFT_SD / runs.sqrt() * normal(&mut rng);
+                let second = cell.base_first == (role == Role::Candidate);
+                let slow_device = cell.base_slow.map(|base_slow| base_slow == (role == Role::Base));
+                let factors = [
+                    (role == Role::Candidate, self.options.slower),
+                    (second, SECOND_RUN),
+                    (slow_device == Some(true), SECOND_DEVICE),
+                ];
+                let slowness = factors.iter().filter(|(holds, _)| *holds).map(|(_, more)| 1.0 + more).product::<f64>();
+                let place = PairPlace {
+                    experiment: format!("{number}"),
+                    pair,
+                    role,
+                    order: u8::from(second),
+                    device: slow_device.map(|slow| if slow { "b" } else { "a" }.to_owned()),
+                    cell: None,
+                };
+                self.record(trace, slowness * drift.exp(), place, rng.random())
+            };
+            let first = if cell.base_first { Role::Base } else { Role::Candidate };
+            let (one, other) = (take(first)?, take(opposite(first))?);
+            let (base, candidate) = if cell.base_first { (one, other) } else { (other, one) };
+            comparison.add_pair(&base, &candidate);
+            latencies[0].push(Latencies::of(&base));
+            latencies[1].push(Latencies::of(&candidate));
+        }
+        let report = comparison.finish();
+        let mut effects = comparison.effects();
+        effects.retain(|effect| is_claimed(effect, &report.metrics));
+        Ok(Judgement { trace, effects, verdict: report.verdict, comparison, latencies })
+    }
+
+    fn record(&self, trace: u64, slowness: f64, place: PairPlace, seed: u64) -> Result<RunEvidence, Error> {
+        let name = format!("{}-{}-{}", place.experiment, place.pair, place.role.name());
+        let options = SimulateOptions {
+            warm_up: Seconds(f64::from(WARM_UP_REQUESTS) / self.rate),
+            slo: Some(self.regime.slo()),
+            ..SimulateOptions::new(seed, name.clone())
+        };
+        let scenario = Scenario::steady(self.regime.deployment(slowness));
+        let mut recording = simulate_scenario(&scenario, &self.traces[trace as usize], &options)?.recording;
+        vocabulary::apply(&mut recording.signals);
+        recording.info.place = Some(place);
+        recording.info.load = Some(self.regime.load);
+        Ok(recording.into_evidence(name))
+    }
+}
+
+/// How a pair is run.
+struct Cell {
+    base_first: bool,
+    /// Whether base has the slow device; `None`: there is one device.
+    base_slow: Option<bool>,
+}
+
+/// Balanced over order and device, in random sequence.
+fn cells(pairs: u32, two_devices: bool, rng: &mut ChaCha8Rng) -> Vec<Cell> {
+    let cell = |pair: u32| Cell { base_first: pair % 2 == 0, base_slow: two_devices.then_some(pair / 2 % 2 == 0) };
+    let mut cells: Vec<Cell> = (0..pairs).map(cell).collect();
+    cells.shuffle(rng);
+    cells
+}
+
+fn opposite(role: Role) -> Role {
+    match role {
+        Role::Base => Role::Candidate,
+        Role::Candidate => Role::Base,
+    }
+}
+
+/// A standard normal draw (Box and Muller).
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
+    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+/// Whether anything may be claimed of the effect: from enough requests, of a level and not of a jump.
+fn is_claimed(effect: &Effect, rows: &[MetricRow]) -> bool {
+    let stat = effect.stat.to_string();
+    let nothing = |claim| matches!(claim, Claim::NotClaimable | Claim::Shown | Claim::NotComparable);
+    rows.iter().any(|row| row.metric == effect.metric && row.stat == stat && row.slice.is_none() && !nothing(row.claim))
+}
+
+/// What tables call a gated statistic.
+pub(super) fn name(metric: Metric, stat: Stat) -> String {
+    format!("{} {stat}", metric.label())
+}
