@@ -163,7 +163,10 @@ struct Cell {
 
 /// Balanced over order and device, in random sequence.
 fn cells(pairs: u32, two_devices: bool, rng: &mut ChaCha8Rng) -> Vec<Cell> {
-    let cell = |pair: u32| Cell { base_first: pair % 2 == 0, base_slow: two_devices.then_some(pair / 2 % 2 == 0) };
+    let cell = |pair: u32| Cell {
+        base_first: pair.is_multiple_of(2),
+        base_slow: two_devices.then_some((pair / 2).is_multiple_of(2)),
+    };
     let mut cells: Vec<Cell> = (0..pairs).map(cell).collect();
     cells.shuffle(rng);
     cells
