@@ -1,7 +1,7 @@
 //! The registry: every format that is known, and how an artefact finds its own.
 
 use crate::{
-    Error, answers, beside,
+    Error, answers, beside, capture,
     frame::{Action, Artefact, Confidence, Format, Head, Reading},
     guarded::{caught, guarded},
     hang, host, log, otlp, prometheus, prompts, results,
@@ -34,6 +34,8 @@ static READ: &[&Format] = &[
     &otlp::format::JSON,
     &otlp::format::PROTOBUF,
     &prompts::FORMAT,
+    &capture::MANIFEST,
+    &capture::FACTS,
 ];
 
 /// All formats: those that are read, and those that are known and read elsewhere or not at all.

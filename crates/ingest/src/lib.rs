@@ -11,6 +11,7 @@
 
 mod answers;
 mod beside;
+mod capture;
 pub mod error;
 mod fetched;
 pub mod fingerprint;

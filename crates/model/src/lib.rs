@@ -3,6 +3,7 @@
 //!
 //! Everything here is plain data with its definitions. Nothing here does I/O, knows a clock or a file format.
 
+pub mod capture;
 pub mod comparability;
 pub mod distribution;
 pub mod engine_log;

@@ -25,6 +25,12 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// An archive that cannot be written.
+    #[error("cannot write the archive: {source}")]
+    Archive {
+        /// What the system said.
+        source: io::Error,
+    },
     /// A header that cannot be sent.
     #[error("cannot send the header `{name}`: {why}")]
     Header {

@@ -1,4 +1,4 @@
-//! What a live deployment says of itself: HTTP and TLS client, metrics scraper, endpoints, receiver of spans.
+//! What a live deployment says of itself: HTTP and TLS client, metrics scraper, endpoints, receiver of spans, captures.
 //!
 //! Everything here is asynchronous and needs a tokio runtime with I/O and time; nothing is spawned, so that dropping a
 //! future closes its socket; but the receiver of spans ([`otlp`]) is a thread of its own. Secrets go one way: request headers leave this crate only towards the address that they
@@ -23,6 +23,7 @@
 //! ```
 
 mod address;
+pub mod capture;
 mod client;
 mod error;
 mod headers;

@@ -53,7 +53,11 @@ fn arguments(items: &mut [Value]) {
         } else {
             redact(item);
         }
-        after_secret = item.as_str().is_some_and(|text| text.starts_with("--") && names_a_secret(text));
+        // `--api-key` takes several.
+        after_secret = match item.as_str() {
+            Some(text) if option => text.starts_with("--") && !text.contains('=') && names_a_secret(text),
+            _ => after_secret,
+        };
     }
 }
 
@@ -63,7 +67,7 @@ fn separates(c: char) -> bool {
 }
 
 /// A text with what follows a secret's name, and what looks like a key, replaced.
-fn text(found: &str) -> String {
+pub(crate) fn text(found: &str) -> String {
     let mut out = String::with_capacity(found.len());
     let mut rest = found;
     // Whether the next word is a secret, and what stood between a name and it so far.

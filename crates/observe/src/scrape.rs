@@ -21,7 +21,7 @@ use std::{
 };
 
 /// What Prometheus itself asks for, the text format first.
-const ACCEPT: &str = "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.7,*/*;q=0.1";
+pub(crate) const ACCEPT: &str = "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.7,*/*;q=0.1";
 
 /// The page of a deployment's own metrics.
 const MAIN: &str = "main";
@@ -102,10 +102,10 @@ fn midway(answer: &Answer) -> Instant {
     answer.sent + answer.head.saturating_duration_since(answer.sent) / 2
 }
 
-type Running<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(crate) type Running<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Waits for all futures, in the same task.
-async fn all<T>(futures: Vec<Running<'_, T>>) -> Vec<T> {
+pub(crate) async fn all<T>(futures: Vec<Running<'_, T>>) -> Vec<T> {
     let mut futures: Vec<_> = futures.into_iter().map(|future| (Some(future), None)).collect();
     poll_fn(move |context| {
         let mut waiting = false;

@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 /// Jobs with their verbs.
 const JOBS: &[(&str, &[&str])] = &[
     ("See it work", &["demo"]),
-    ("Diagnose", &["diagnose", "explain"]),
+    ("Diagnose", &["diagnose", "explain", "capture"]),
     ("Measure", &["run", "ab", "fingerprint"]),
     ("Judge", &["compare"]),
     ("Rehearse", &["sim"]),

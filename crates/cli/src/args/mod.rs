@@ -1,6 +1,7 @@
 //! What the command line says: parsing only. Each verb turns its arguments into validated settings.
 
 mod ab;
+mod capture;
 mod compare;
 mod demo;
 mod diagnose;
@@ -14,6 +15,7 @@ mod sim;
 mod value;
 
 pub use ab::{AbArgs, SideArg};
+pub use capture::CaptureArgs;
 pub use compare::CompareArgs;
 pub use demo::DemoArgs;
 pub use diagnose::DiagnoseArgs;
@@ -137,6 +139,7 @@ pub enum Verb {
     Demo(DemoArgs),
     Diagnose(DiagnoseArgs),
     Explain(ExplainArgs),
+    Capture(CaptureArgs),
     Run(Box<RunArgs>),
     Ab(Box<AbArgs>),
     Fingerprint(FingerprintArgs),

@@ -44,7 +44,11 @@ fn side(fingerprint: Fingerprint) -> SideReport {
     SideReport { fingerprint, runs: Vec::new() }
 }
 
-fn headers(key_env: Option<&str>) -> anyhow::Result<Headers> {
+/// Headers with the key that an environment variable holds.
+///
+/// # Errors
+/// A variable that is not set, or whose key cannot be sent.
+pub(super) fn headers(key_env: Option<&str>) -> anyhow::Result<Headers> {
     let Some(name) = key_env else { return Ok(Headers::default()) };
     match std::env::var(name) {
         Ok(key) => Ok(Headers::default().bearer(key.trim())?),

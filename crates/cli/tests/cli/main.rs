@@ -4,6 +4,7 @@
 
 mod ab;
 mod artefacts;
+mod captured;
 mod configuration;
 mod demo;
 mod diagnose;
@@ -19,4 +20,5 @@ mod readme;
 mod results;
 mod schema;
 mod sim;
+mod spans;
 mod workspace;

@@ -47,6 +47,7 @@ const CODES: &[(&str, &[i32])] = &[
     ("explain", &[0]),
     ("fingerprint", &[0]),
     ("diagnose", &[0]),
+    ("capture", &[0]),
     ("sim faults", &[0]),
     ("sim run", &[0]),
 ];

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "what fails in a test's own preparation fails the test")]
 
 mod address;
+mod capture;
 mod client;
 mod identity;
 mod otlp;

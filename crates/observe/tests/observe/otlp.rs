@@ -27,7 +27,7 @@ fn exchange(receiver: &Receiver, head: &str, body: &[u8]) -> (u16, Vec<u8>) {
     let _ = socket.write_all(body);
     let mut answer = Vec::new();
     let _ = socket.read_to_end(&mut answer);
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
     let status = std::str::from_utf8(&answer[9..12]).unwrap().parse().unwrap();
     (status, answer[end + 4..].to_vec())
 }

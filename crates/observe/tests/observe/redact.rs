@@ -18,7 +18,7 @@ fn secrets_are_replaced_wherever_they_stand() {
         (json!({"hf_token": "a", "adminApiKey": "b"}), json!({"hf_token": r, "adminApiKey": r})),
         (json!({"api_keys": ["a", {"x": "b", "n": 1}]}), json!({"api_keys": [r, {"x": r, "n": 1}]})),
         (json!({"env": {"DB_PASSWORD": "a"}}), json!({"env": {"DB_PASSWORD": r}})),
-        (json!(["serve", "--api-key", "a", "b"]), json!(["serve", "--api-key", r, "b"])),
+        (json!(["serve", "--api-key", "a", "b"]), json!(["serve", "--api-key", r, r])),
         (json!(["--api-key=a"]), json!([format!("--api-key={r}")])),
         (json!("x --api-key a --port 8000"), json!(format!("x --api-key {r} --port 8000"))),
         (json!("hf_token='a', dtype=auto"), json!(format!("hf_token='{r}', dtype=auto"))),
