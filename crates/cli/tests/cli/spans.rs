@@ -21,8 +21,12 @@ fn engine(spans_to: Receiver<String>) -> String {
     thread::spawn(move || {
         let mut spans_at = None;
         for stream in listener.incoming().map_while(Result::ok) {
-            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-            let head: Vec<String> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let head: Vec<String> =
+                reader.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+            let length = head.iter().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+            // All of it: a connection that is closed with bytes unread is reset.
+            let _ = reader.read_exact(&mut vec![0; length.unwrap_or(0)]);
             if head.first().is_some_and(|line| line.starts_with("POST")) {
                 let to = spans_at.get_or_insert_with(|| spans_to.recv().unwrap());
                 answer(stream, &head, to);

@@ -2,7 +2,7 @@
 //!
 //! Everything is tried at once, each item within its deadline; what could not be got is listed with its reason, and
 //! nothing that fails keeps the rest from being taken. Requests are not sent to the model. What leaves here is bounded, and
-//! free of prompts and secrets: see [`secrets`] and [`log`] for how.
+//! free of prompts and secrets: the modules `secrets` and `log` say how.
 //!
 //! # Example: into an archive
 //! ```no_run
@@ -63,6 +63,8 @@ pub struct Limits {
     pub gap: Duration,
     /// Longest wait for one answer of the deployment; in an incident servers are slow.
     pub answer: Duration,
+    /// Longest wait for one file of a process.
+    pub file: Duration,
     /// Longest time of a program that is run.
     pub program: Duration,
     /// Longest time of an item as a whole.
@@ -78,6 +80,7 @@ impl Default for Limits {
         Self {
             gap: Duration::from_secs(5),
             answer: Duration::from_secs(15),
+            file: Duration::from_secs(3),
             program: Duration::from_secs(20),
             item: Duration::from_secs(50),
             log_bytes: 4 << 20,

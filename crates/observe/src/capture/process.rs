@@ -4,7 +4,8 @@ use super::{Limits, Taken, program::output, unix_s};
 use crate::redact::{redact, text};
 use firstcheck_ingest::fingerprint::{REDACTED, is_secret};
 use serde_json::{Map, Value, json};
-use std::{fmt::Write, fs, io::Read, time::Duration};
+use std::{fmt::Write, fs, io::Read};
+use tokio::time::timeout;
 
 /// Version of the facts of a process.
 const SCHEMA: &str = "firstcheck.capture.process/1";
@@ -64,18 +65,18 @@ pub(super) async fn facts(pid: u32, limits: &Limits) -> Taken {
     if !fs::exists(format!("/proc/{pid}")).unwrap_or(false) {
         return Taken::missing("there is no such process");
     }
-    described(pid, limits.bytes, &mut taken);
-    memory(pid, limits.gap, limits.bytes, &mut taken).await;
+    described(pid, limits, &mut taken).await;
+    memory(pid, limits, &mut taken).await;
     taken
 }
 
-async fn memory(pid: u32, gap: Duration, most: usize, taken: &mut Taken) {
+async fn memory(pid: u32, limits: &Limits, taken: &mut Taken) {
     let mut snapshots = String::new();
     for reading in ["first", "second"] {
         if reading == "second" {
-            tokio::time::sleep(gap).await;
+            tokio::time::sleep(limits.gap).await;
         }
-        match read(pid, "smaps_rollup", most) {
+        match read(pid, "smaps_rollup", limits).await {
             Ok(bytes) if !bytes.is_empty() => {
                 let snapshot = String::from_utf8_lossy(&bytes);
                 // Writing to a string cannot fail.
@@ -90,13 +91,13 @@ async fn memory(pid: u32, gap: Duration, most: usize, taken: &mut Taken) {
     }
 }
 
-fn described(pid: u32, most: usize, taken: &mut Taken) {
+async fn described(pid: u32, limits: &Limits, taken: &mut Taken) {
     let mut facts = json!({ "schema": SCHEMA, "pid": pid });
-    match read(pid, "cmdline", most) {
+    match read(pid, "cmdline", limits).await {
         Ok(bytes) => facts["arguments"] = arguments(&strings(&bytes), &mut taken.secrets),
         Err(why) => taken.lacks(format!("its command line: {why}")),
     }
-    match read(pid, "environ", most) {
+    match read(pid, "environ", limits).await {
         Ok(bytes) => {
             let (known, others) = environment(&strings(&bytes), &mut taken.secrets);
             facts["environment"] = known.into();
@@ -104,18 +105,26 @@ fn described(pid: u32, most: usize, taken: &mut Taken) {
         }
         Err(why) => taken.lacks(format!("its environment: {why}")),
     }
-    match read(pid, "status", most) {
+    match read(pid, "status", limits).await {
         Ok(bytes) => facts["status"] = status(&String::from_utf8_lossy(&bytes)).into(),
         Err(why) => taken.lacks(format!("its state: {why}")),
     }
     taken.file(format!("process-{pid}.json"), format!("{facts:#}"));
 }
 
-fn read(pid: u32, name: &str, most: usize) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let read =
-        fs::File::open(format!("/proc/{pid}/{name}")).and_then(|file| file.take(most as u64).read_to_end(&mut bytes));
-    read.map(|_| bytes).map_err(|error| error.to_string())
+/// A file of the process, read on another thread: what a process that hangs in the kernel says of its memory may never
+/// come.
+async fn read(pid: u32, name: &str, limits: &Limits) -> Result<Vec<u8>, String> {
+    let (path, most) = (format!("/proc/{pid}/{name}"), limits.bytes as u64);
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut bytes = Vec::new();
+        fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).map(|_| bytes)
+    });
+    match timeout(limits.file, reading).await {
+        Ok(Ok(read)) => read.map_err(|error| error.to_string()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("the kernel did not answer within {} s; does it hang?", limits.file.as_secs_f64())),
+    }
 }
 
 /// Texts that end with a zero byte each.
