@@ -8,6 +8,7 @@ const VERBS: &[&[&str]] = &[
     &["explain"],
     &["run"],
     &["ab"],
+    &["capture"],
     &["fingerprint"],
     &["compare"],
     &["sim", "run"],
