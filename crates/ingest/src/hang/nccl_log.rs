@@ -4,6 +4,7 @@
 
 use crate::json::clip;
 use firstcheck_model::hang::NcclOperation;
+use std::sync::LazyLock;
 
 /// Characters of a warning that a note shows.
 const WARNING: usize = 200;
@@ -66,7 +67,8 @@ impl NcclLog {
 /// What stands before `NCCL`, the level, and the message.
 fn split(line: &str) -> Option<(&str, &str, &str)> {
     // Every line of an engine's log is asked.
-    let at = memchr::memmem::find(line.as_bytes(), b" NCCL ")?;
+    static MARK: LazyLock<memchr::memmem::Finder<'static>> = LazyLock::new(|| memchr::memmem::Finder::new(b" NCCL "));
+    let at = MARK.find(line.as_bytes())?;
     let (before, after) = (&line[..at], &line[at + b" NCCL ".len()..]);
     let (kind, message) = after.split_once(' ')?;
     matches!(kind, "INFO" | "WARN" | "TRACE" | "ABORT").then_some((before, kind, message))

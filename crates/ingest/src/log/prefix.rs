@@ -109,7 +109,8 @@ pub fn split(line: &str) -> Entry<'_> {
 fn process(line: &str) -> (Option<&str>, &str) {
     let tagged = line.strip_prefix('(').and_then(|inner| {
         let (tag, rest) = inner.split_once(')')?;
-        let (name, pid) = tag.rsplit_once(" pid=")?;
+        let (name, pid) = tag.rsplit_once('=')?;
+        let name = name.strip_suffix(" pid")?;
         pid.bytes().all(|b| b.is_ascii_digit()).then_some((name, rest))
     });
     match tagged {

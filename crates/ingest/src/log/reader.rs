@@ -13,7 +13,7 @@ use super::{
     wrapper::{Unwrapped, unwrap},
 };
 use crate::Limits;
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use firstcheck_model::{
     engine_log::{Choice, ChoiceOf, EngineLog, MemoryTerm, Phase, Remark, Setting, StartPhase, Term},
     moment::Moment,
@@ -50,7 +50,7 @@ static TELLING: LazyLock<AhoCorasick> = LazyLock::new(|| {
     let parts = parts.into_iter().flatten().copied().chain(listed);
     // A constant list of short words: it is far below every limit of the builder.
     #[expect(clippy::expect_used, reason = "the patterns are constants, and a test builds the automaton")]
-    AhoCorasick::new(parts).expect("constant patterns")
+    AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(parts).expect("constant patterns")
 });
 
 /// Where a message stands.
@@ -136,6 +136,10 @@ impl LogReader {
     /// file that wrote it and its message.
     pub fn line_or(&mut self, number: u64, line: &str, unknown: &mut dyn FnMut(Option<&str>, &str)) -> bool {
         self.log.lines += 1;
+        if self.tracing == 0 && self.partial.is_empty() && is_bare_request(line) {
+            self.messages += 1;
+            return true;
+        }
         let Unwrapped { text, at_unix_ns, partial, .. } = unwrap(line);
         if partial && self.partial.len() + text.len() <= PARTIAL {
             self.partial.push_str(&text);
@@ -308,8 +312,11 @@ fn after_progress(text: &str) -> &str {
         Some(_) => text.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or(text),
         None => text,
     };
-    let end = |mark: &str| Some(memchr::memmem::rfind(text.as_bytes(), mark.as_bytes())? + mark.len());
-    let after = ["it/s]", "s/it]"].into_iter().find_map(|mark| Some(text[end(mark)?..].trim_start()));
+    // A bar is not ASCII, or has a share: few other lines have a percent sign.
+    if memchr::memchr(b'%', text.as_bytes()).is_none() {
+        return text;
+    }
+    let after = ["it/s]", "s/it]"].iter().find_map(|end| Some(text.rsplit_once(end)?.1.trim_start()));
     after.filter(|after| !after.is_empty()).unwrap_or(text)
 }
 
@@ -319,4 +326,16 @@ fn is_of_the_web_server(message: &str) -> bool {
         ["Started server process", "Waiting for application", "Uvicorn running on", "Finished server process"];
     let message = message.trim_start();
     message.contains(" HTTP/1.1\" ") || OWN.iter().any(|own| message.starts_with(own))
+}
+
+/// A line of the web server that nothing stands around and that states no time, `INFO:     10.0.0.1:40000 - "POST …" 200 OK`,
+/// behind the engine's tag of a process or not. Half of a long log are such.
+fn is_bare_request(line: &str) -> bool {
+    static REQUEST: LazyLock<memchr::memmem::Finder<'static>> =
+        LazyLock::new(|| memchr::memmem::Finder::new(b" HTTP/1.1\" "));
+    let bare = match line.strip_prefix('(') {
+        Some(tagged) => tagged.split_once(')').map_or(line, |(_, rest)| rest.trim_start()),
+        None => line,
+    };
+    bare.starts_with("INFO:     ") && REQUEST.find(bare.as_bytes()).is_some()
 }

@@ -139,6 +139,7 @@ fn python(line: &str) -> Option<Unwrapped<'_>> {
 /// journald's short form: `Jan 02 03:04:05 host unit[77]: text`. It has no year, so it dates nothing.
 fn journal(line: &str) -> Option<Unwrapped<'_>> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    (line.as_bytes().first()?.is_ascii_uppercase() && line.as_bytes().get(3) == Some(&b' ')).then_some(())?;
     MONTHS.contains(&line.get(..3)?).then_some(())?;
     let (head, text) = line.split_once("]: ")?;
     let mut words = head.split_ascii_whitespace().skip(1);
