@@ -76,6 +76,7 @@ pub fn parse_duration_or_zero(text: &str) -> Result<Seconds, SloError> {
         "us" | "µs" => 1e-6,
         "m" | "min" => 60.0,
         "h" => 3600.0,
+        "d" => 86_400.0,
         _ => return Err(SloError::BadDuration(text.into())),
     };
     match number.trim().parse::<f64>() {

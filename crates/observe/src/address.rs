@@ -37,6 +37,19 @@ impl Address {
         self.with_path(&format!("{}{path}", self.uri.path().trim_end_matches('/')))
     }
 
+    /// The metrics page of the deployment here: this address itself where it ends with `/metrics`.
+    pub fn metrics(&self) -> Self {
+        match self.parent("/metrics") {
+            Some(_) => self.clone(),
+            None => self.root().join("/metrics"),
+        }
+    }
+
+    /// What this address is below, where it ends with `path`.
+    pub fn parent(&self, path: &str) -> Option<Self> {
+        Some(self.with_path(self.uri.path().trim_end_matches('/').strip_suffix(path)?))
+    }
+
     fn with_path(&self, path: &str) -> Self {
         let path = if path.is_empty() { "/" } else { path };
         let mut parts = self.uri.clone().into_parts();

@@ -34,7 +34,9 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-/// Bytes of an error's body that its message shows.
+/// Bytes of an error's body that are read.
+const ERROR_BYTES: usize = 4 << 10;
+/// Bytes of them that a message shows.
 const SHOWN: usize = 200;
 
 /// Limits of a client.
@@ -144,7 +146,7 @@ impl HttpClient {
         };
         let (status, location, content_type) = (response.status(), text(LOCATION), text(CONTENT_TYPE));
         let encoding = text(CONTENT_ENCODING).filter(|encoding| !encoding.eq_ignore_ascii_case("identity"));
-        let limit = if status.is_success() { self.settings.body_limit } else { SHOWN };
+        let limit = if status.is_success() { self.settings.body_limit } else { ERROR_BYTES };
         let (body, whole) = collect(address, response.into_body(), limit).await?;
         if !status.is_success() {
             let detail = match location.filter(|_| status.is_redirection()) {
@@ -219,10 +221,21 @@ fn request(address: &Address, headers: &Headers, accept: &str) -> Result<Request
     Ok(request)
 }
 
-/// The beginning of an error's body on one line.
+/// What a server says of its error: the message where it is one of the Prometheus API, else the beginning of the body, on
+/// one line.
 fn shown(body: &[u8]) -> String {
+    let stated = serde_json::from_slice::<Stated>(body).map(|stated| format!("{}: {}", stated.kind, stated.error));
+    let body = stated.as_ref().map_or(body.get(..SHOWN).unwrap_or(body), |message| message.as_bytes());
     let text = String::from_utf8_lossy(body);
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
+}
+
+/// An error of the Prometheus API.
+#[derive(serde::Deserialize)]
+struct Stated {
+    #[serde(rename = "errorType")]
+    kind: String,
+    error: String,
 }
 
 fn timed_out(address: &Address, what: &'static str, after: Duration) -> Error {

@@ -107,9 +107,98 @@ pub enum Error {
         /// The encoding.
         encoding: String,
     },
+    /// An answer that is none of the Prometheus API.
+    #[error("{address} answered with something that is no answer of the Prometheus API: {why}")]
+    NotAnApi {
+        /// The address.
+        address: String,
+        /// What was wrong with it.
+        why: String,
+    },
+    /// An address behind which nothing known was found.
+    #[error("{address} is neither a Prometheus API nor an engine nor a metrics page{}", because(tried))]
+    NotASource {
+        /// The address.
+        address: String,
+        /// What each question got.
+        tried: Vec<String>,
+    },
+    /// A selector without series.
+    #[error("{address} has no series for {selector} between {from} and {to}{jobs}")]
+    NoSeries {
+        /// The address.
+        address: String,
+        /// The selector.
+        selector: String,
+        /// Start of the span.
+        from: String,
+        /// End of the span.
+        to: String,
+        /// The jobs that it has, in words.
+        jobs: String,
+    },
+    /// A selector whose series say nothing to us.
+    #[error(
+        "none of the {names} names of series for {selector} at {address} is one that firstcheck knows ({example} is one \
+         of them){jobs}"
+    )]
+    NothingKnown {
+        /// The address.
+        address: String,
+        /// The selector.
+        selector: String,
+        /// How many names it has.
+        names: usize,
+        /// One of them.
+        example: String,
+        /// The jobs that the server has, in words.
+        jobs: String,
+    },
+    /// A text that selects nothing.
+    #[error("cannot select by `{text}`: {why}")]
+    Selector {
+        /// As it was given.
+        text: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// More than is fetched.
+    #[error(
+        "{address} has more than is fetched for {selector}: {what}; narrow the selector or the span, or take a longer step"
+    )]
+    TooMuch {
+        /// The address.
+        address: String,
+        /// The selector.
+        selector: String,
+        /// How much of what.
+        what: String,
+    },
+    /// A page that could not be scraped once.
+    #[error("{address} could not be scraped: {why}")]
+    NoScrape {
+        /// The address.
+        address: String,
+        /// Why the last attempt failed.
+        why: String,
+    },
+}
+
+fn because(tried: &[String]) -> String {
+    if tried.is_empty() { String::new() } else { format!(": {}", tried.join("; ")) }
 }
 
 impl Error {
+    /// Whether a key was wanted, or another one.
+    pub fn is_denied(&self) -> bool {
+        matches!(self.status(), Some(401 | 403))
+    }
+
+    /// Whether nothing answered, so that there is no use in further questions.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Connect { .. } | Self::Tls { .. } | Self::Timeout { .. } | Self::Protocol { .. })
+    }
+
     /// The status of an answer that is no success.
     pub fn status(&self) -> Option<u16> {
         match self {

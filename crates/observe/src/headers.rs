@@ -1,6 +1,7 @@
 //! Headers of the caller, keys among them.
 
 use crate::error::{Error, Result};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use std::fmt;
 
@@ -39,6 +40,20 @@ impl Headers {
     /// [`Error::Header`] when the key holds a control character.
     pub fn bearer(self, key: &str) -> Result<Self> {
         self.add(AUTHORIZATION.as_str(), &format!("Bearer {key}"))
+    }
+
+    /// Adds `Authorization: Basic …` of `user:password`.
+    ///
+    /// # Errors
+    /// [`Error::Header`] when no colon stands between them.
+    pub fn basic(self, user_and_password: &str) -> Result<Self> {
+        if !user_and_password.contains(':') {
+            return Err(Error::Header {
+                name: AUTHORIZATION.to_string(),
+                why: "write user and password as `USER:PASSWORD`",
+            });
+        }
+        self.add(AUTHORIZATION.as_str(), &format!("Basic {}", STANDARD.encode(user_and_password)))
     }
 
     pub(crate) fn map(&self) -> &HeaderMap {

@@ -1,8 +1,10 @@
-//! What a live deployment says of itself: HTTP and TLS client, metrics scraper, endpoints, receiver of spans, captures.
+//! What a live deployment says of itself: HTTP and TLS client, metrics scraper, endpoints, Prometheus API, receiver of
+//! spans, captures.
 //!
 //! Everything here is asynchronous and needs a tokio runtime with I/O and time; nothing is spawned, so that dropping a
-//! future closes its socket; but the receiver of spans ([`otlp`]) is a thread of its own. Secrets go one way: request headers leave this crate only towards the address that they
-//! were given for, and what comes back is redacted before it is returned.
+//! future closes its socket; but the receiver of spans ([`otlp`]) is a thread of its own. Secrets go one way: request
+//! headers leave this crate only towards the address that they were given for, and what comes back is redacted before it
+//! is returned.
 //!
 //! # Example: who are you, and how do you do?
 //! ```no_run
@@ -29,9 +31,12 @@ mod error;
 mod headers;
 mod identity;
 pub mod otlp;
+pub mod prometheus;
 mod redact;
 mod scrape;
+mod source;
 pub mod tls;
+mod watch;
 
 pub use address::Address;
 pub use client::{Answer, HttpClient, Settings};
@@ -40,3 +45,5 @@ pub use headers::Headers;
 pub use identity::{Identity, RawPage, identify};
 pub use redact::redact;
 pub use scrape::{Scrape, Scraped, Scraper, Target, accumulate};
+pub use source::{Source, recognise};
+pub use watch::{Watch, watch};

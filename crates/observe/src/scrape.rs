@@ -98,6 +98,11 @@ impl Scraper {
     }
 }
 
+/// The page at `address`; one without samples where it is none.
+pub(crate) async fn page_at(client: &HttpClient, address: &Address, headers: &Headers) -> Result<Page> {
+    Ok(prometheus::parse(&client.get(address, headers, ACCEPT).await?.body))
+}
+
 fn midway(answer: &Answer) -> Instant {
     answer.sent + answer.head.saturating_duration_since(answer.sent) / 2
 }

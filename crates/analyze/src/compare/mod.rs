@@ -18,6 +18,7 @@ mod gaps;
 mod gate;
 mod goodput;
 mod looks;
+mod observed;
 mod pair;
 mod paired;
 mod plan;
@@ -36,6 +37,7 @@ pub use comparison::{Comparison, compare, describe};
 pub use difference::Differences;
 pub use effects::Effect;
 pub use looks::SoFar;
+pub(crate) use observed::side_by_side;
 pub use policy::{Gate, Policy, PolicyError};
 pub(crate) use sides::{mixed, run_row};
 

@@ -11,6 +11,7 @@ use firstcheck_model::{
     metric::Metric,
     moment::{Moment, Window},
     request::{Fate, Request},
+    run::Origin,
     signal::{Part, Signal},
 };
 use firstcheck_stats::ratio::ratio_of_sums;
@@ -20,9 +21,13 @@ pub(super) fn cell(run: &RunEvidence, columns: &Columns, reading: &Reading, metr
     let offered = columns.lines.len() as u64;
     let good = reading.good;
     match metric {
-        Metric::OutputThroughput => throughput(run, columns, |r| r.output_tokens.map(f64::from)),
-        Metric::InputThroughput => throughput(run, columns, |r| r.prompt_tokens.map(f64::from)),
-        Metric::RequestThroughput => throughput(run, columns, |_| Some(1.0)),
+        Metric::OutputThroughput => {
+            throughput(run, columns, |r| r.output_tokens.map(f64::from)).or_else(|| rate(run, Signal::GenerationTokens))
+        }
+        Metric::InputThroughput => {
+            throughput(run, columns, |r| r.prompt_tokens.map(f64::from)).or_else(|| rate(run, Signal::PromptTokens))
+        }
+        Metric::RequestThroughput => throughput(run, columns, |_| Some(1.0)).or_else(|| rate(run, Signal::Finished)),
         Metric::Goodput => {
             let seconds = served(run)?.length()?.0;
             let good = good?.share() * offered as f64;
@@ -63,6 +68,13 @@ pub(super) fn stage_mean(run: &RunEvidence, signal: Signal) -> Option<Cell> {
     let sum = growth(run, signal, Part::Sum)?;
     let count = growth(run, signal, Part::Count)?;
     Some(Cell::over(ratio_of_sums([(sum, count)]), count as u64))
+}
+
+/// What a server counted over the window, a second, where no client tells: of what others asked of it.
+fn rate(run: &RunEvidence, signal: Signal) -> Option<Cell> {
+    let seconds = run.info.window.filter(|_| run.info.origin == Origin::Observed)?.length()?.0;
+    let growth = growth(run, signal, Part::Value)?;
+    (seconds > 0.0).then(|| Cell::over(Some(growth / seconds), 1))
 }
 
 /// The window over which answers are counted: the measured one, else from the first send to the last end.

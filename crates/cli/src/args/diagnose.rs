@@ -1,32 +1,80 @@
 //! `firstcheck diagnose`.
 
-use super::{OutputArgs, SeverityArg};
+use super::{
+    OutputArgs, SeverityArg,
+    value::{When, duration, header},
+};
 use clap::Args;
-use std::path::PathBuf;
+use firstcheck_observe::prometheus::Selector;
+use std::{path::PathBuf, time::Duration};
 
-/// Read everything that a deployment left, say what it is, and ask every check about it
+/// Read everything that a deployment left or says, say what it is, and ask every check about it
 ///
 /// Takes files and folders as they are: benchmark results, metrics pages with or without times, answers of endpoints,
-/// logs, run bundles; compressed, in archives, or on standard input. What each is, its content tells. What cannot be read
-/// is listed with its reason.
+/// logs, run bundles; compressed, in archives, or on standard input. What each is, its content tells. Takes addresses as
+/// well: of a Prometheus API (Thanos, Mimir, VictoriaMetrics), whose series --select names, or of an engine or a metrics
+/// page, which is watched for a while. What cannot be read is listed with its reason.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   firstcheck diagnose incident/
   firstcheck diagnose metrics.txt.zst server.log bench.json
   kubectl logs vllm-0 | firstcheck diagnose -
+  firstcheck diagnose http://127.0.0.1:8000 --for 2m
+  firstcheck diagnose http://prometheus:9090 --select 'job=\"vllm\"' --since 40m --base 24h-ago
+  firstcheck diagnose https://mimir/prometheus --header X-Scope-OrgID:team --key-env TOKEN \\
+      --select 'namespace=\"llm\"' --since 2026-01-31T09:30:00Z --until 2026-01-31T10:10:00Z server.log
 
 Exit codes: 0 nothing found at --fail-on · 1 a finding at --fail-on · 2 failure · 3 nothing could be read")]
 pub struct DiagnoseArgs {
-    /// Files and folders, or `-` for standard input
-    #[arg(required = true, num_args = 1.., value_name = "PATH")]
-    pub paths: Vec<PathBuf>,
+    /// Files, folders and addresses, or `-` for standard input
+    #[arg(required = true, num_args = 1.., value_name = "SOURCE")]
+    pub sources: Vec<PathBuf>,
     /// List the lines and series that were read and not understood
     #[arg(long, short)]
     pub verbose: bool,
     /// Exit 1 when a finding is at least this severe
     #[arg(long, value_name = "SEVERITY")]
     pub fail_on: Option<SeverityArg>,
+    /// What is asked of addresses.
+    #[command(flatten)]
+    pub live: LiveArgs,
     /// Where the report goes.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// What is asked of addresses.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Addresses")]
+pub struct LiveArgs {
+    /// Series of a Prometheus: label matchers, as 'job=\"vllm\"'; may be given several times
+    #[arg(long, value_name = "MATCHERS")]
+    pub select: Vec<Selector>,
+    /// Start of the span asked of a Prometheus: so long before --until (40m), or a time (RFC 3339) [default: 30m]
+    #[arg(long, value_name = "WHEN", requires = "select")]
+    pub since: Option<When>,
+    /// Its end: a time, or so long ago [default: now]
+    #[arg(long, value_name = "WHEN", requires = "select")]
+    pub until: Option<When>,
+    /// A second span as long, to compare with: so much earlier (24h-ago), or the time at which it begins
+    #[arg(long, value_name = "WHEN", requires = "select")]
+    pub base: Option<When>,
+    /// One sample every so often instead of raw samples
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "select")]
+    pub step: Option<Duration>,
+    /// How long an engine or a metrics page is watched
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration, default_value = "30s")]
+    pub watched: Duration,
+    /// Environment variable that holds a key, sent to each address as Authorization: Bearer
+    #[arg(long, value_name = "NAME", conflicts_with = "user_env")]
+    pub key_env: Option<String>,
+    /// Environment variable that holds USER:PASSWORD, sent to each address as Authorization: Basic
+    #[arg(long, value_name = "NAME")]
+    pub user_env: Option<String>,
+    /// Further header of each request, NAME:VALUE, as X-Scope-OrgID:team
+    #[arg(long, value_name = "HEADER", value_parser = header)]
+    pub header: Vec<(String, String)>,
+    /// PEM file of certificate authorities to accept besides the system's
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
 }

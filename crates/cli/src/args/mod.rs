@@ -18,7 +18,7 @@ pub use ab::{AbArgs, SideArg};
 pub use capture::CaptureArgs;
 pub use compare::CompareArgs;
 pub use demo::DemoArgs;
-pub use diagnose::DiagnoseArgs;
+pub use diagnose::{DiagnoseArgs, LiveArgs};
 pub use explain::ExplainArgs;
 pub use fingerprint::FingerprintArgs;
 pub use import::ImportArgs;
@@ -28,7 +28,7 @@ pub use sim::{
     DeploymentArgs, EngineArg, FaultArgs, FaultFormat, FaultsArgs, ServeArgs, SimArgs, SimArrivalArgs, SimRecordArgs,
     SimRunArgs, SimVerb,
 };
-pub use value::{ArrivalsArg, SaltArg};
+pub use value::{ArrivalsArg, SaltArg, When};
 
 use clap::{
     Args, FromArgMatches, Parser, Subcommand, ValueEnum,
@@ -137,7 +137,7 @@ impl From<SeverityArg> for Severity {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Demo(DemoArgs),
-    Diagnose(DiagnoseArgs),
+    Diagnose(Box<DiagnoseArgs>),
     Explain(ExplainArgs),
     Capture(CaptureArgs),
     Run(Box<RunArgs>),

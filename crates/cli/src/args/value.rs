@@ -31,6 +31,49 @@ fn real_time(text: &str, read: Result<Seconds, SloError>) -> Result<Duration, St
     Duration::try_from_secs_f64(seconds.0).map_err(|_| format!("`{text}` is too long"))
 }
 
+/// A moment: so long ago, or at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// `40m`, `40m-ago`, `now`.
+    Ago(Duration),
+    /// An RFC 3339 time or seconds of Unix time, here in milliseconds.
+    At(i64),
+}
+
+impl When {
+    /// Milliseconds of Unix time, where it is `now_ms`.
+    pub fn unix_ms(self, now_ms: i64) -> i64 {
+        match self {
+            Self::Ago(ago) => now_ms.saturating_sub(i64::try_from(ago.as_millis()).unwrap_or(i64::MAX)),
+            Self::At(ms) => ms,
+        }
+    }
+}
+
+impl FromStr for When {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let ago = text.strip_suffix("ago").map_or(text, |rest| rest.trim_end_matches([' ', '-']));
+        if text == "now" {
+            return Ok(Self::Ago(Duration::ZERO));
+        }
+        if let Ok(ago) = duration(ago) {
+            return Ok(Self::Ago(ago));
+        }
+        if let Ok(time) = text.parse::<jiff::Timestamp>() {
+            return Ok(Self::At(time.as_millisecond()));
+        }
+        match text.parse::<f64>() {
+            Ok(seconds) if (1e8..1e11).contains(&seconds) => Ok(Self::At((seconds * 1e3).round() as i64)),
+            _ => {
+                Err(format!("`{text}` is no moment: write 40m, 24h-ago, 2026-01-31T09:30:00Z or seconds of Unix time"))
+            }
+        }
+    }
+}
+
 /// `NAME:VALUE`.
 pub fn header(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {

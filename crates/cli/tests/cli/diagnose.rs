@@ -5,6 +5,10 @@ use crate::{
     results::Like,
     schema::violations,
 };
+use firstcheck_sim::{
+    EngineConfig,
+    serve::{ServeOptions, Server},
+};
 use serde_json::Value;
 use std::{io::Write, process::Stdio};
 
@@ -71,4 +75,48 @@ fn nothing_that_could_be_read_is_3_and_a_missing_path_2() {
     assert!(report.get("read").is_none());
     bench.expect(2, &["diagnose", "nowhere"]);
     bench.expect(2, &["diagnose"]);
+}
+
+#[test]
+fn an_engine_is_watched_beside_files() {
+    let (bench, engine) = (Bench::new(), Server::start(EngineConfig::default(), ServeOptions::default()).unwrap());
+    let url = format!("http://{}", engine.addr());
+    bench.write("bench.json", &Like::GOOD.file());
+    let report = json(&bench.expect(0, &["diagnose", &url, "bench.json", "--for", "1s", "--format", "json"]).out);
+    let paths: Vec<&str> = report["read"].as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap()).collect();
+    for path in ["bench.json".to_owned(), format!("{url}/metrics"), format!("{url}/version.json")] {
+        assert!(paths.contains(&path.as_str()), "{path}: {paths:?}");
+    }
+    let page = format!("{url}/metrics");
+    let report = json(&bench.expect(0, &["diagnose", &page, "--for", "1s", "--format", "json"]).out);
+    assert!(
+        report["notes"].to_string().contains("was watched for 1 s: --for takes a longer window"),
+        "{}",
+        report["notes"]
+    );
+    let watched = report["read"].as_array().unwrap().iter().find(|row| row["path"] == page.as_str()).unwrap();
+    assert!(watched["engine"] == "vllm" && watched["length_s"].as_f64().is_some_and(|s| s > 0.5), "{watched}");
+    let said = bench.expect(2, &["diagnose", &url, "--select", "job=\"vllm\""]);
+    assert!(said.err.contains("is none: leave it out"), "{}", said.err);
+}
+
+#[test]
+fn addresses_and_their_options_are_held_to_each_other() {
+    let bench = Bench::new();
+    bench.write("bench.json", &Like::GOOD.file());
+    let nobody = "http://127.0.0.1:9";
+    let cases: [(&[&str], &str); 8] = [
+        (&[nobody], "cannot connect"),
+        (&["http://user:hunter2@127.0.0.1:9"], "send a header instead"),
+        (&[nobody, "--key-env", "FIRSTCHECK_TEST_NO_SUCH_KEY"], "FIRSTCHECK_TEST_NO_SUCH_KEY"),
+        (&[nobody, "--user-env", "FIRSTCHECK_TEST_NO_SUCH_KEY"], "holds no USER:PASSWORD"),
+        (&["bench.json", "--select", "job=\"vllm\""], "give its address"),
+        (&[nobody, "--since", "40m"], "--select"),
+        (&[nobody, "--select", "job=vllm"], "values stand in quotes"),
+        (&[nobody, "--select", "job=\"vllm\"", "--since", "soon"], "is no moment"),
+    ];
+    for (case, expected) in cases {
+        let said = bench.expect(2, &[&["diagnose"], case].concat());
+        assert!(said.err.contains(expected) && !said.err.contains("hunter2"), "{case:?}: {}", said.err);
+    }
 }

@@ -16,6 +16,7 @@ mod help;
 mod killed;
 mod live;
 mod printing;
+mod prometheus;
 mod readme;
 mod results;
 mod schema;

@@ -16,9 +16,15 @@ use std::{
 /// How a line of the README may begin and still be the binary.
 const BINARY: [&str; 2] = ["cargo run --release -- ", "firstcheck "];
 
-/// Lines that are no call of the binary, and why they are not run here.
-const NOT_RUN: &[(&str, &str)] =
-    &[("cargo test --workspace", "this test is a part of it"), ("cargo install --path crates/cli", "builds it again")];
+/// Lines that are not run here, and why.
+const NOT_RUN: &[(&str, &str)] = &[
+    ("cargo test --workspace", "this test is a part of it"),
+    ("cargo install --path crates/cli", "builds it again"),
+    (
+        "firstcheck diagnose http://prometheus:9090 --select 'job=\"vllm\"' --since 40m --base 24h-ago",
+        "needs a Prometheus, with which another test runs it",
+    ),
+];
 
 /// What stands in for the README's words, so that it takes seconds. Each must occur.
 const SHORTER: &[(&str, &str)] = &[
@@ -28,6 +34,7 @@ const SHORTER: &[(&str, &str)] = &[
     // A free port; then the address that the simulated engine says.
     ("--addr 127.0.0.1:8000", "--addr 127.0.0.1:0"),
     ("http://127.0.0.1:8000", URL),
+    ("--for 2m", "--for 1s"),
 ];
 
 /// Place of the address that the simulated engine says.
@@ -137,13 +144,10 @@ fn every_command_works_as_it_stands() {
     let (bench, taken) = (Bench::new(), RefCell::new(BTreeSet::new()));
     fixtures(&bench);
     let mut calls = Vec::new();
-    for line in commands() {
+    for line in commands().iter().filter(|line| !NOT_RUN.iter().any(|(known, _)| known == line)) {
         match BINARY.iter().find_map(|beginning| line.strip_prefix(beginning)) {
             Some(call) => calls.push(shortened(call, &taken)),
-            None => assert!(
-                NOT_RUN.iter().any(|(known, _)| *known == line),
-                "`{line}` is not covered: it is no call of the binary and not in NOT_RUN"
-            ),
+            None => panic!("`{line}` is not covered: it is no call of the binary and not in NOT_RUN"),
         }
     }
     // The server comes first: the README's runs measure it.

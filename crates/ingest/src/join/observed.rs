@@ -23,13 +23,29 @@ pub(super) fn of_history(path: &Path, history: History) -> RunEvidence {
         // Their growth would be that of no process; what goes up and down is still what it was when it was read.
         series.iter_mut().filter(|series| grows(series)).for_each(|series| series.signal = None);
     }
+    let brief = set_brief_aside(&mut series);
     let label = path.display().to_string();
     let mut info = info(&label, clock);
     info.window = window.filter(|window| window.end > window.start);
     info.warnings = warnings;
     info.warnings.extend(flapping);
+    info.warnings.extend(brief);
     fingerprint::from_page(&first, &super::name_of(path), &mut info.fingerprint);
     evidence(label, info, series)
+}
+
+/// Samples of the longest series from which a series with a single one was there but for a moment.
+const MANY: usize = 10;
+
+/// A replica that came with the last scrape has no growth yet, and must not take away that of all others: its counters are
+/// left under their raw names, and how many they are is said.
+fn set_brief_aside(series: &mut [Series]) -> Option<String> {
+    let longest = series.iter().map(|series| series.at.len()).max().unwrap_or(0);
+    let is_brief = |series: &&mut Series| series.signal.is_some() && grows(series) && series.at.len() == 1;
+    let brief: Vec<&mut Series> = series.iter_mut().filter(|_| longest >= MANY).filter(is_brief).collect();
+    let count = brief.len();
+    brief.into_iter().for_each(|series| series.signal = None);
+    (count > 0).then(|| format!("{count} counters have a single sample where others have {longest}: left aside"))
 }
 
 /// Pages without times, in the order of their counters.

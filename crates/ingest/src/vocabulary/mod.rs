@@ -115,6 +115,26 @@ pub fn meaning(name: &str) -> Option<Signal> {
     entry(name, &Labels::default()).map(|(entry, _)| entry.signal)
 }
 
+/// Whether a series of that raw name is worth asking a server for: it carries a signal, is an engine's own (the buckets
+/// of histograms that carry none aside), or says how a process, its container, its device or its scraping fared.
+///
+/// # Example: what else a job's page holds is passed over
+/// ```
+/// use firstcheck_ingest::vocabulary::is_worth_asking;
+/// assert!(is_worth_asking("vllm:engine_sleep_state") && is_worth_asking("up"));
+/// assert!(is_worth_asking("vllm:e2e_request_latency_seconds_bucket"));
+/// assert!(!is_worth_asking("vllm:request_params_n_bucket") && !is_worth_asking("go_threads"));
+/// ```
+pub fn is_worth_asking(name: &str) -> bool {
+    const AROUND: [&str; 6] =
+        ["process_", "python_gc_", "container_memory_", "container_cpu_", "container_spec_", "DCGM_FI_"];
+    let bulky = || name.ends_with("_bucket") || name.ends_with("_created");
+    meaning(name).is_some()
+        || (engine_of(name).is_some() && !bulky())
+        || name == "up"
+        || AROUND.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// The engine that exposes names like this one.
 pub fn engine_of(name: &str) -> Option<&'static str> {
     // LMCache lives inside an engine, and DCGM beside it: neither is one.

@@ -65,6 +65,28 @@ pub async fn serve(
     let _ = http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
 }
 
+/// A server whose answers `answer` makes of path and query.
+pub async fn answering(answer: impl Fn(&str) -> (u16, String) + Send + Sync + 'static) -> Address {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let answer = Arc::new(answer);
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            let answer = Arc::clone(&answer);
+            tokio::spawn(async move {
+                let service = service_fn(|request: Request<Incoming>| {
+                    let (status, body) = answer(&request.uri().to_string());
+                    let response = Response::builder().status(status).body(Full::new(Bytes::from(body))).unwrap();
+                    std::future::ready(Ok::<_, Infallible>(response))
+                });
+                // A client that goes away is the test's business.
+                let _ = http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
+            });
+        }
+    });
+    base
+}
+
 /// A server that reads a request's head, says `answer`, and then closes, or with `stay` keeps the connection.
 pub async fn raw(answer: &'static [u8], stay: bool) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

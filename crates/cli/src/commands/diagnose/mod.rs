@@ -1,53 +1,81 @@
 //! `firstcheck diagnose`: what was read, what was not, and what the checks find in it.
 
+mod live;
+
 use super::reading;
-use crate::{app::Context, args::DiagnoseArgs, output::Output};
-use firstcheck_analyze::examine::examine;
-use firstcheck_ingest::{Collected, Input, Limits, collect_watched};
+use crate::{app::Context, args::DiagnoseArgs, output::Output, progress::Late};
+use firstcheck_analyze::examine::{examine, examine_against};
+use firstcheck_ingest::{Collected, Fetched, Input, Limits, collect_watched};
 use firstcheck_model::{
     exit_code::exit_code,
     report::{NotUnderstood, ReadRow, Report},
 };
 use firstcheck_report::number;
 use jiff::{SignedDuration, Timestamp};
-use std::{collections::BTreeSet, io::Read, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+};
 
 /// Reads and reports.
 ///
 /// # Errors
-/// A path that is not there, or a destination that cannot be written.
+/// A path that is not there, an address that does not answer, or a destination that cannot be written.
 pub fn run(args: DiagnoseArgs, context: &Context) -> anyhow::Result<u8> {
-    let files: Vec<PathBuf> = args.paths.iter().filter(|path| !is_stdin(path)).cloned().collect();
+    let (addresses, paths): (Vec<PathBuf>, Vec<PathBuf>) = args.sources.iter().cloned().partition(|p| is_address(p));
+    let addresses: Vec<String> = addresses.iter().map(|address| address.to_string_lossy().into_owned()).collect();
+    let files: Vec<PathBuf> = paths.iter().filter(|path| !is_stdin(path)).cloned().collect();
     let output = Output::open(&args.output, &files, context.terminal)?;
     for path in &files {
         reading::must_exist(path)?;
     }
+    let asking = context.progress.spinner();
+    let live = live::ask(&addresses, &args.live, &|said| asking.set_message(said));
+    asking.finish_and_clear();
+    let live = live?;
     let progress = context.progress.late();
-    let collected = read(&args.paths, &progress);
+    let read = Read { candidate: read(&paths, live.candidate, &progress), base: read(&[], live.base, &progress) };
     progress.finish();
-    let report = report(collected, args.verbose, context);
+    let mut report = report(read, args.verbose, context);
+    report.notes.extend(live.notes);
     let code = exit_code(&report, args.fail_on.map(Into::into));
     output.write(&report)?;
     Ok(code)
 }
 
-fn is_stdin(path: &std::path::Path) -> bool {
+fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn read(paths: &[PathBuf], progress: &crate::progress::Late) -> Collected {
+fn is_address(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.starts_with("http://") || text.starts_with("https://"))
+}
+
+/// What was read of the deployment, and of the span to compare with.
+struct Read {
+    candidate: Collected,
+    base: Collected,
+}
+
+fn read(paths: &[PathBuf], fetched: Vec<Fetched>, progress: &Late) -> Collected {
     let mut stdin = std::io::stdin().lock();
-    let mut source: Option<&mut dyn Read> = Some(&mut stdin);
+    let mut source: Option<&mut dyn io::Read> = Some(&mut stdin);
     let inputs = paths.iter().filter_map(|path| match is_stdin(path) {
         true => source.take().map(|source| Input::Stream("-", source)),
         false => Some(Input::Path(path.clone())),
     });
-    collect_watched(inputs.collect(), &Limits::default(), progress.watch())
+    let inputs = inputs.chain(fetched.into_iter().map(Input::Fetched)).collect();
+    collect_watched(inputs, &Limits::default(), progress.watch())
 }
 
-fn report(collected: Collected, verbose: bool, context: &Context) -> Report {
-    let Collected { evidence, read, unread, not_understood } = collected;
-    let mut report = examine(&evidence, &context.config.check);
+fn report(all: Read, verbose: bool, context: &Context) -> Report {
+    let Collected { evidence, mut read, unread, mut not_understood } = all.candidate;
+    let config = &context.config;
+    let mut report = match all.base.read.is_empty() {
+        true => examine(&evidence, &config.check),
+        false => examine_against(&evidence, &all.base.evidence, &config.compare, &config.check),
+    };
     report.unread = unread;
     report.why.push(summary(&read, report.unread.len()));
     report.why.extend(covered(&read, Timestamp::now()));
@@ -55,6 +83,9 @@ fn report(collected: Collected, verbose: bool, context: &Context) -> Report {
     if read.is_empty() {
         report.invalid.push("nothing that was given could be read as evidence".into());
     }
+    read.extend(all.base.read);
+    report.unread.extend(all.base.unread);
+    not_understood.extend(all.base.not_understood);
     report.notes.extend(uncounted(&not_understood, verbose));
     if verbose {
         report.not_understood = not_understood;
