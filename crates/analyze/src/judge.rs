@@ -2,19 +2,25 @@
 
 use crate::{
     case::Case,
-    compare::{Policy, compare},
+    compare::{Policy, Told, compare_told},
     diagnose::diagnose,
     settings::{self, Settings},
     side::Side,
 };
 use firstcheck_model::{
-    evidence::Evidence,
+    evidence::{Evidence, RunEvidence},
     report::{Parameter, Report},
+    run::Role,
 };
 
 /// The comparison of `base` and `candidate`, with what the checks find on the candidate against the base.
 pub fn judge(base: &Evidence, candidate: &Evidence, policy: &Policy, settings: &Settings) -> Report {
-    let mut report = compare(&base.runs, &candidate.runs, policy);
+    let told = |role, run: &RunEvidence| {
+        let side = if role == Role::Base { base } else { candidate };
+        // What is saved beside a run's tables is told by its path.
+        Told::of(side.logs.iter().filter(|log| log.label.starts_with(&run.label)))
+    };
+    let mut report = compare_told(&base.runs, &candidate.runs, &told, policy);
     let (base, candidate) = (Side::with(base, settings), Side::with(candidate, settings));
     report.findings = diagnose(&Case { side: &candidate, base: Some(&base), settings });
     report.parameters.extend(parameters(settings));

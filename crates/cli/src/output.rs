@@ -39,7 +39,7 @@ impl Terminal {
             Some(columns) if terminal => columns.min(WIDEST),
             _ => Style::default().width,
         };
-        Style { color, width }
+        Style { color, width, ..Style::default() }
     }
 }
 
@@ -52,6 +52,7 @@ fn columns() -> Option<usize> {
 /// A destination that is open.
 pub struct Output {
     format: Format,
+    all: bool,
     terminal: Terminal,
     file: Option<Destination>,
 }
@@ -64,7 +65,7 @@ impl Output {
     /// A file that cannot be created, or that is one of the `inputs` or part of one that is a bundle.
     pub fn open(args: &OutputArgs, inputs: &[PathBuf], terminal: Terminal) -> anyhow::Result<Self> {
         let file = args.output.as_deref().map(|path| Destination::open(path, inputs)).transpose()?;
-        Ok(Self { format: args.format.into(), terminal, file })
+        Ok(Self { format: args.format.into(), all: args.all, terminal, file })
     }
 
     /// Writes the report.
@@ -72,7 +73,8 @@ impl Output {
     /// # Errors
     /// A destination that cannot be written; a reader that has gone away is none.
     pub fn write(self, report: &Report) -> anyhow::Result<()> {
-        let text = render(report, self.format, &self.terminal.style(self.file.is_some()))?;
+        let style = Style { all: self.all, ..self.terminal.style(self.file.is_some()) };
+        let text = render(report, self.format, &style)?;
         match self.file {
             Some(file) => file.write(&text),
             None => print(&text),

@@ -39,6 +39,16 @@ pub enum Metric {
     HitRate,
     /// KV capacity in tokens.
     KvCapacity,
+    /// Memory of the weights on one device, as the engine's log states it.
+    WeightMemory,
+    /// Memory on one device that the KV cache cannot have, as the engine's log states it.
+    NonKvMemory,
+    /// From the first line of the engine's log to the server being ready.
+    StartUpTime,
+    /// GPU time a request that meets the SLO: number of GPUs times the window, over good requests.
+    GpuTimePerGood,
+    /// Cost of the GPU time a request that meets the SLO.
+    CostPerGood,
     /// Time a request waited in the engine's queue, mean of the window.
     QueueTime,
     /// Prefill time, mean of the window.
@@ -64,7 +74,7 @@ pub enum Worse {
 
 impl Metric {
     /// All metrics.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 27] = [
         Self::Ttft,
         Self::TtftFromSent,
         Self::Itl,
@@ -81,6 +91,11 @@ impl Metric {
         Self::Preemptions,
         Self::HitRate,
         Self::KvCapacity,
+        Self::WeightMemory,
+        Self::NonKvMemory,
+        Self::StartUpTime,
+        Self::GpuTimePerGood,
+        Self::CostPerGood,
         Self::QueueTime,
         Self::PrefillTime,
         Self::DecodeTime,
@@ -108,6 +123,11 @@ impl Metric {
             Self::Preemptions => "preemptions",
             Self::HitRate => "hit_rate",
             Self::KvCapacity => "kv_capacity",
+            Self::WeightMemory => "weight_memory",
+            Self::NonKvMemory => "non_kv_memory",
+            Self::StartUpTime => "start_up_time",
+            Self::GpuTimePerGood => "gpu_time_per_good",
+            Self::CostPerGood => "cost_per_good",
             Self::QueueTime => "queue_time",
             Self::PrefillTime => "prefill_time",
             Self::DecodeTime => "decode_time",
@@ -136,6 +156,11 @@ impl Metric {
             Self::Preemptions => "preemptions",
             Self::HitRate => "prefix hit rate",
             Self::KvCapacity => "KV capacity",
+            Self::WeightMemory => "weights",
+            Self::NonKvMemory => "memory beside KV",
+            Self::StartUpTime => "start-up",
+            Self::GpuTimePerGood => "GPU time a good request",
+            Self::CostPerGood => "cost a good request",
             Self::QueueTime => "queue wait",
             Self::PrefillTime => "prefill",
             Self::DecodeTime => "decode",
@@ -156,7 +181,10 @@ impl Metric {
             | Self::LongestGap
             | Self::E2e => "s",
             Self::QueueTime | Self::PrefillTime | Self::DecodeTime | Self::SendLag => "s",
-            Self::TtftServer | Self::ItlServer => "s",
+            Self::TtftServer | Self::ItlServer | Self::StartUpTime => "s",
+            Self::WeightMemory | Self::NonKvMemory => "B",
+            Self::GpuTimePerGood => "GPU-s",
+            Self::CostPerGood => "cost",
             Self::OutputThroughput | Self::InputThroughput => "tokens/s",
             Self::RequestThroughput | Self::Goodput => "requests/s",
             Self::GoodShare | Self::FailedShare | Self::HitRate => "1",

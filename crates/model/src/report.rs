@@ -118,6 +118,9 @@ pub struct MetricRow {
     pub unit: String,
     /// The slice of requests; null for all.
     pub slice: Option<String>,
+    /// The cell it was measured under; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
     /// Base's value; null when missing.
     pub base: Option<Quantity>,
     /// Candidate's value; null when missing.
@@ -134,7 +137,7 @@ pub struct MetricRow {
     pub pairs: u64,
     /// Smallest relative difference that would be found four times in five.
     pub mde: Option<f64>,
-    /// Margin in force for this metric, relative.
+    /// Margin in force for this metric, relative; of the failed share in points, as its MDE.
     pub margin: Option<f64>,
     /// Whether the design only allows to show effects.
     pub exploratory: bool,
@@ -168,6 +171,7 @@ impl MetricRow {
             stat: stat.to_string(),
             unit: metric.unit().into(),
             slice: None,
+            cell: None,
             base,
             candidate,
             ratio,
@@ -182,6 +186,21 @@ impl MetricRow {
             note: None,
         }
     }
+}
+
+/// One cell of a gate: a condition that is judged by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellRow {
+    /// Its name.
+    pub cell: String,
+    /// Whether a pass needs it.
+    pub required: bool,
+    /// What its pairs say.
+    pub verdict: Verdict,
+    /// Pairs measured under it.
+    pub pairs: u64,
+    /// Why, the most important first.
+    pub why: Vec<String>,
 }
 
 /// Where time was gained or lost.
@@ -205,6 +224,46 @@ pub struct StageRow {
     pub share: Option<f64>,
     /// `spans` or `histogram means`.
     pub basis: String,
+}
+
+/// Where a signature stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignatureState {
+    /// The comparison shows it.
+    Present,
+    /// The comparison shows that it is not there.
+    Absent,
+    /// What it would take to tell is missing.
+    Unknown,
+}
+
+/// A check that splits a signature's causes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lead {
+    /// Its code (`S15`).
+    pub code: String,
+    /// What it tells.
+    pub tells: String,
+}
+
+/// A pattern of change that regressions are known by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignatureRow {
+    /// Its name (`ttft-up-queue-up`).
+    pub name: String,
+    /// The pattern in words.
+    pub means: String,
+    /// Where it stands.
+    pub state: SignatureState,
+    /// Whether it is read off a design that only shows effects.
+    pub exploratory: bool,
+    /// What shows where it stands; empty while unknown.
+    pub facts: Vec<String>,
+    /// What it would take to tell; empty otherwise.
+    pub missing: Vec<String>,
+    /// The checks that split its causes.
+    pub checks: Vec<Lead>,
 }
 
 /// One run of a side.
@@ -414,10 +473,16 @@ pub struct Report {
     /// What only one of the deployments states, the most telling first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub one_sided: Vec<OneSided>,
+    /// Cells of the gate; empty where all pairs were judged as one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<CellRow>,
     /// Metrics.
     pub metrics: Vec<MetricRow>,
     /// Where time was gained or lost.
     pub stages: Vec<StageRow>,
+    /// Signatures of a comparison, those that are there first; empty where nothing is compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signatures: Vec<SignatureRow>,
     /// What the checks found.
     pub findings: Vec<Finding>,
     /// What was given and read.
@@ -451,8 +516,10 @@ impl Report {
             comparability: Vec::new(),
             differences: Vec::new(),
             one_sided: Vec::new(),
+            cells: Vec::new(),
             metrics: Vec::new(),
             stages: Vec::new(),
+            signatures: Vec::new(),
             findings: Vec::new(),
             read: Vec::new(),
             unread: Vec::new(),

@@ -11,6 +11,7 @@ mod markdown;
 mod metrics;
 pub mod number;
 mod sides;
+mod signatures;
 mod source;
 mod stages;
 mod terminal;
@@ -32,19 +33,22 @@ pub enum Format {
     Markdown,
 }
 
-/// What the place where it is printed can show. Only [`Format::Terminal`] reads it.
+/// What the place where it is printed can show, and how much a reader wants. Only [`Format::Terminal`] reads colour and
+/// width; JSON holds everything whatever is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Whether ANSI colours are understood.
     pub color: bool,
     /// Columns before a line wraps.
     pub width: usize,
+    /// Whether rows are shown that decide nothing.
+    pub all: bool,
 }
 
 impl Default for Style {
-    /// No colour, 100 columns: what a file or a pipe gets.
+    /// No colour, 100 columns, what decides: what a file or a pipe gets.
     fn default() -> Self {
-        Self { color: false, width: 100 }
+        Self { color: false, width: 100, all: false }
     }
 }
 
@@ -75,7 +79,7 @@ pub enum RenderError {
 pub fn render(report: &Report, format: Format, style: &Style) -> Result<String, RenderError> {
     match format {
         Format::Terminal => Ok(terminal::page(report, style)),
-        Format::Markdown => Ok(markdown::page(report)),
+        Format::Markdown => Ok(markdown::page(report, style)),
         Format::Json => {
             let mut text = serde_json::to_string_pretty(report)?;
             text.push('\n');

@@ -1,18 +1,18 @@
 //! Tables for a pull request.
 
 use crate::{
-    deployments, evidence,
+    Style, deployments, evidence,
     layout::{Align, Table, escape},
-    metrics, number, sides, source, stages, words,
+    metrics, number, sides, signatures, source, stages, words,
 };
 use firstcheck_model::{
     finding::{Cause, Finding, FollowUp, Outcome},
     measurement::{Fact, Missing},
-    report::{Report, StageRow},
+    report::{Report, SignatureRow, StageRow},
 };
 
 /// Lays out the report.
-pub(crate) fn page(report: &Report) -> String {
+pub(crate) fn page(report: &Report, style: &Style) -> String {
     let mut blocks = vec![headline(report)];
     if let Some((fingerprint, more)) = deployments::fingerprint(&report.sides) {
         blocks.push(fingerprint.markdown());
@@ -34,7 +34,11 @@ pub(crate) fn page(report: &Report) -> String {
     }
     blocks.extend(comparability(report));
     blocks.extend(differences(report));
-    blocks.extend(metric_table(report));
+    if !report.cells.is_empty() {
+        blocks.push(format!("### Cells\n\n{}", signatures::cells(&report.cells).markdown()));
+    }
+    blocks.extend(metric_table(report, style.all));
+    blocks.extend(signature_list(report));
     let (splits, others) = stages::chosen(&report.stages);
     blocks.extend(splits.into_iter().map(split));
     blocks.extend((others > 0).then(|| format!("{others} more splits: --format json\n")));
@@ -94,8 +98,18 @@ fn comparability(report: &Report) -> Option<String> {
     (!report.comparability.is_empty()).then(|| format!("### Whether it may be compared\n\n{}", table.markdown()))
 }
 
-fn metric_table(report: &Report) -> Option<String> {
-    let laid = metrics::metrics(report);
+fn signature_list(report: &Report) -> Option<String> {
+    let item = |row: &SignatureRow| {
+        let facts: String = row.facts.iter().map(|fact| format!("  - {}\n", escape(fact))).collect();
+        let leads = escape(&signatures::leads(row));
+        format!("- **{}**\n{facts}  - look at: {leads}\n", escape(&signatures::title(row)))
+    };
+    let items: String = signatures::present(report).map(item).collect();
+    (!items.is_empty()).then(|| format!("### Signatures\n\n{items}"))
+}
+
+fn metric_table(report: &Report, all: bool) -> Option<String> {
+    let laid = metrics::metrics(report, all);
     let mut footnotes = laid.footnotes;
     if report.metrics.iter().any(|row| row.mde.is_some()) {
         footnotes.push(format!("finds: {}", metrics::MDE_MEANS));

@@ -46,8 +46,11 @@ fn interval_head(rows: &[MetricRow]) -> String {
     }
 }
 
-/// Whether a page shows a row: all that is judged, and of the rest what a reader looks for first.
+/// Whether a page shows a row: all that is judged, and of the rest what a reader looks for first. Of slices, what fails.
 fn is_shown(row: &MetricRow, report: &Report) -> bool {
+    if row.slice.is_some() {
+        return row.claim == Claim::Regressed;
+    }
     let judged =
         row.margin.is_some() || !matches!(row.claim, Claim::Shown | Claim::NotClaimable | Claim::NotComparable);
     let there = |metric: Metric| report.metrics.iter().any(|other| other.metric == metric && other.stat == row.stat);
@@ -64,6 +67,8 @@ fn is_shown(row: &MetricRow, report: &Report) -> bool {
             [row.base, row.candidate].into_iter().flatten().any(|side| side != Quantity::Finite(0.0))
         }
         Metric::Preemptions | Metric::HitRate | Metric::KvCapacity => true,
+        Metric::WeightMemory | Metric::NonKvMemory | Metric::StartUpTime => true,
+        Metric::GpuTimePerGood | Metric::CostPerGood => true,
         Metric::QueueTime | Metric::PrefillTime | Metric::DecodeTime => report.stages.is_empty(),
         Metric::TtftServer | Metric::ItlServer => true,
         Metric::InputThroughput | Metric::SendLag => false,
@@ -76,8 +81,8 @@ fn has(report: &Report, metric: Metric, stat: &str) -> bool {
 }
 
 /// Lays out the rows of `report` that a page shows; the JSON report has all.
-pub(crate) fn metrics(report: &Report) -> Metrics {
-    let shown: Vec<&MetricRow> = report.metrics.iter().filter(|row| is_shown(row, report)).collect();
+pub(crate) fn metrics(report: &Report, all: bool) -> Metrics {
+    let shown: Vec<&MetricRow> = report.metrics.iter().filter(|row| all || is_shown(row, report)).collect();
     let two_sides = report.sides.base.is_some() || report.metrics.iter().any(|row| row.base.is_some());
     let interval_head = interval_head(&report.metrics);
     let value_head = if two_sides { "candidate" } else { "value" };
@@ -123,16 +128,33 @@ pub(crate) fn metrics(report: &Report) -> Metrics {
     if missing {
         footnotes.push(format!("{} not known: missing is not zero", number::MISSING));
     }
-    let hidden = report.metrics.len() - shown.len();
+    footnotes.extend(folded_slices(report, all));
+    let is_whole = |row: &&MetricRow| row.slice.is_none();
+    let hidden = report.metrics.iter().filter(is_whole).count() - shown.iter().copied().filter(is_whole).count();
     if hidden > 0 {
         footnotes.push(format!("{hidden} more rows: --format json"));
     }
     Metrics { table, footnotes, claims: shown.iter().map(|row| row.claim).collect() }
 }
 
+/// How many rows of slices are folded, by what they claim.
+fn folded_slices(report: &Report, all: bool) -> Option<String> {
+    let folded: Vec<&MetricRow> =
+        report.metrics.iter().filter(|row| row.slice.is_some() && !all && !is_shown(row, report)).collect();
+    let mut claims: Vec<(&str, usize)> = Vec::new();
+    for name in folded.iter().map(|row| words::claim(row.claim)) {
+        match claims.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, times)) => *times += 1,
+            None => claims.push((name, 1)),
+        }
+    }
+    let list: Vec<String> = claims.iter().map(|(name, times)| format!("{times} {name}")).collect();
+    (!folded.is_empty()).then(|| format!("{} rows of slices are folded ({}): --all", folded.len(), list.join(", ")))
+}
+
 /// The smallest detectable differences of what is gated as a sentence, for where the column does not fit.
 pub(crate) fn mde_sentence(rows: &[MetricRow]) -> Option<String> {
-    let gated = rows.iter().filter(|row| row.margin.is_some());
+    let gated = rows.iter().filter(|row| row.margin.is_some() && row.slice.is_none());
     let parts: Vec<String> =
         gated.filter_map(|row| Some(format!("{} {}", words::row(row), number::relative(row.mde?)))).collect();
     (!parts.is_empty()).then(|| format!("{MDE_MEANS}: {}", parts.join(", ")))

@@ -43,9 +43,10 @@ pub(crate) fn row(row: &MetricRow) -> String {
     if row.stat != "total" {
         name = format!("{name} {}", row.stat.replace('_', " "));
     }
-    match &row.slice {
-        Some(slice) => format!("{name} ({slice})"),
-        None => name,
+    match (&row.slice, &row.cell) {
+        (Some(slice), Some(cell)) => format!("{name} ({slice}, {cell})"),
+        (Some(one), None) | (None, Some(one)) => format!("{name} ({one})"),
+        (None, None) => name,
     }
 }
 

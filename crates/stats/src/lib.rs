@@ -8,7 +8,7 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | values of one run, some of them unbounded | [`quantile`], [`goodput`], [`ratio`] |
+//! | values of one run, some of them unbounded | [`quantile`], [`goodput`], [`ratio`], [`proportion`] |
 //! | one difference a pair | [`ratio::log_ratio`], [`goodput::difference`], [`asymmetry`] |
 //! | effect, interval and p value over K pairs | [`design`], [`paired`], [`estimate`] |
 //! | decision against a margin | [`gate`], [`max_t`], [`sequential`], [`mde`] |
@@ -34,6 +34,7 @@ pub mod mser;
 mod normal;
 pub mod paired;
 pub mod prediction;
+pub mod proportion;
 pub mod quantile;
 pub mod rank;
 pub mod ratio;

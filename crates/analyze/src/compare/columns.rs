@@ -6,7 +6,10 @@ use firstcheck_model::{
     metric::Metric,
     request::{Fate, Request},
     run::Detail,
+    slo::Slo,
+    unit::Seconds,
 };
+use firstcheck_stats::goodput::Counts;
 
 /// What a comparison needs of one request. Latencies are in seconds, `+∞` unless it completed, `None` where unknown.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +27,12 @@ pub(super) struct Line {
     pub prompt: Option<u32>,
     pub requested: Option<u32>,
     pub output: Option<u32>,
+    /// Prompt tokens that a cache held.
+    pub cached: Option<u32>,
+    /// Whose request it is: its session.
+    pub tenant: Option<u32>,
+    /// Whether it meets the SLO; `None` without one, or where a bound cannot be told.
+    pub good: Option<bool>,
     /// First to last token and the tokens after the first.
     pub decode: Option<(f64, u32)>,
 }
@@ -37,7 +46,7 @@ pub(super) struct Columns {
 }
 
 impl Line {
-    fn of(row: usize, request: &Request, longest_gap: Option<f64>, streams: bool) -> Self {
+    fn of(row: usize, request: &Request, longest_gap: Option<Seconds>, streams: bool, slo: Option<&Slo>) -> Self {
         let complete = request.fate == Fate::Completed;
         let decode = request.last_token.since(request.first_token).map(|s| s.0);
         let after_first = request.output_tokens.filter(|n| complete && *n > 1).map(|n| n - 1);
@@ -49,11 +58,14 @@ impl Line {
             ttft: request.ttft().map(|s| s.0),
             from_sent: request.ttft_from_sent().map(|s| s.0),
             tpot: request.tpot().map(|s| s.0),
-            gap: if complete { longest_gap } else { streams.then_some(f64::INFINITY) },
+            gap: if complete { longest_gap.map(|s| s.0) } else { streams.then_some(f64::INFINITY) },
             e2e: request.e2e().map(|s| s.0),
             prompt: request.prompt_tokens,
             requested: request.requested_tokens,
             output: request.output_tokens,
+            cached: request.cached_tokens,
+            tenant: request.session,
+            good: slo.and_then(|slo| request.meets(slo, longest_gap)),
             decode: decode.zip(after_first),
         }
     }
@@ -74,12 +86,12 @@ impl Line {
 
 impl Columns {
     /// The columns of a run's window.
-    pub fn of(run: &RunEvidence, policy: &Policy) -> Self {
+    pub fn of(run: &RunEvidence, slo: Option<&Slo>, policy: &Policy) -> Self {
         if !matches!(run.info.detail, Detail::Events | Detail::Requests) {
             return Self::default();
         }
         let streams = run.streams.is_some();
-        let lines = run.window().map(|(row, r)| Line::of(row, r, run.longest_gap(row).map(|s| s.0), streams)).collect();
+        let lines = run.window().map(|(row, r)| Line::of(row, r, run.longest_gap(row), streams, slo)).collect();
         Self { lines, stages: StageTimes::of(run, policy) }
     }
 
@@ -92,6 +104,17 @@ impl Columns {
             return Vec::new();
         }
         self.lines.iter().filter_map(|line| line.latency(metric)).filter(|v| !v.is_nan()).collect()
+    }
+
+    /// Good requests among the offered; `None` without requests, or where a bound cannot be told of one of them.
+    pub fn good(&self) -> Option<Counts> {
+        let good = self.lines.iter().map(|line| line.good.map(u64::from)).sum::<Option<u64>>()?;
+        Counts::new(good, self.lines.len() as u64).ok()
+    }
+
+    /// Completed requests without a first token.
+    pub fn silent(&self) -> u64 {
+        self.lines.iter().filter(|line| line.complete && line.ttft.is_none()).count() as u64
     }
 
     /// Requests that did not complete.

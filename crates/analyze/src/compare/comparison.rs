@@ -4,16 +4,17 @@ use super::{
     attribute,
     columns::Columns,
     comparability::{self, Comparability, Level, Reach, Ruling},
+    condition,
     difference::Differences,
-    gate,
-    looks::{self, Spending},
+    judging::{self, Judging},
     pair::Pair,
-    paired::{self, Judged},
     plan::{Key, plan},
     policy::Policy,
     reading::{Cell, Reading},
     replicates::{self, Replicates},
-    rows, sides, tail, twins,
+    rows, sides, signature, tail,
+    told::Told,
+    twins,
 };
 use firstcheck_model::{
     TOOL,
@@ -63,16 +64,26 @@ impl Comparison {
 
     /// Adds a pair: two runs that replayed one trace side by side.
     pub fn add_pair(&mut self, base: &RunEvidence, candidate: &RunEvidence) {
+        self.add_told_pair((base, Told::default()), (candidate, Told::default()));
+    }
+
+    /// Adds a pair with what the logs tell of each run.
+    pub fn add_told_pair(&mut self, base: (&RunEvidence, Told), candidate: (&RunEvidence, Told)) {
         self.pairs.push(Pair::of(base, candidate, &self.keys, &self.policy));
     }
 
     /// Adds a run without a partner: a replicate of its side.
     pub fn add_single(&mut self, role: Role, run: &RunEvidence) {
+        self.add_told_single(role, (run, Told::default()));
+    }
+
+    /// Adds a run without a partner, with what its logs tell.
+    pub fn add_told_single(&mut self, role: Role, (run, told): (&RunEvidence, Told)) {
         let side = match role {
             Role::Base => &mut self.base,
             Role::Candidate => &mut self.candidate,
         };
-        side.push(Reading::of(run, &self.keys, &self.policy));
+        side.push(Reading::of(run, told, &self.keys, &self.policy));
     }
 
     /// What the pairs and runs added so far say.
@@ -106,6 +117,9 @@ impl Comparison {
         }
         self.note_unpaired(&mut report);
         settle_invalid(&mut report, &[base, candidate].concat());
+        if report.verdict != Verdict::NotComparable {
+            report.signatures = signature::signatures(&report, &self.policy);
+        }
         report
     }
 
@@ -125,48 +139,51 @@ impl Comparison {
     }
 
     fn by_pairs(&self, report: &mut Report) {
-        let pairs: Vec<&Pair> = self.pairs.iter().collect();
-        let fresh = fresh_traces(&pairs);
-        let whole = if fresh { self.policy.alpha_fresh_traces } else { self.policy.alpha };
-        let spending = looks::spending(&pairs, whole, &self.policy);
-        let setting = paired::Setting {
-            alpha: if let Spending::Look { alpha } = spending { alpha } else { whole },
-            queue_cannot_pass: queue_cannot_pass(&pairs, &self.policy),
-        };
-        if fresh {
-            report.notes.push(format!(
-                "that all pairs replay one trace is not so, or cannot be told: one-sided error {} is used",
-                setting.alpha
-            ));
+        let mut judgings: Vec<Judging> =
+            condition::sort(&self.pairs, &self.policy).into_iter().map(|cell| Judging::of(cell, &self.keys)).collect();
+        let size = judgings.iter().map(Judging::size).sum();
+        judgings.iter_mut().for_each(|judging| judging.close(size));
+        (report.verdict, report.why) = judging::together(&judgings);
+        report.cells = judgings.iter().filter_map(Judging::row).collect();
+        for judging in &judgings {
+            let from = report.metrics.len();
+            report.metrics.extend(judging.rows());
+            report.metrics.extend(self.tails(judging, &mut report.notes));
+            self.finish_rows(report, from, &judging.pairs);
+            report
+                .notes
+                .extend(judging.notes.iter().filter(|note| !report.notes.contains(note)).cloned().collect::<Vec<_>>());
         }
-        let mut judged: Vec<Judged> =
-            (0..self.keys.len()).map(|at| paired::effect(self.keys[at], at, &pairs, &setting, &self.policy)).collect();
-        report.notes.extend(gate::fail_together(&mut judged, &pairs, &setting, &self.policy));
-        let there = |(_, j): &(Key, Judged)| j.row.base.is_some() || j.row.candidate.is_some();
-        let judged: Vec<(Key, Judged)> = self.keys.iter().copied().zip(judged).filter(there).collect();
-        (report.verdict, report.why) = gate::verdict(&judged, pairs.len(), &self.policy);
-        if let Spending::Nothing(why) = spending {
-            report.verdict = if report.verdict == Verdict::None { Verdict::None } else { Verdict::Inconclusive };
-            report.why.insert(0, why);
-        }
-        report.metrics = judged.into_iter().map(|(_, j)| j.row).collect();
-        rows::drop_repeats(&mut report.metrics);
-        self.finish_rows(report, &pairs);
-        let tails = tail::rows(&pairs, &setting);
+        self.stages_of(&judgings, report);
+        refuse(report, self.pairs.iter().map(|pair| &pair.comparable));
+    }
+
+    fn tails(&self, judging: &Judging, notes: &mut Vec<String>) -> Vec<MetricRow> {
+        let Judging { pairs, setting, .. } = judging;
         let median = |metric| self.keys.iter().position(|k| *k == Key { metric, stat: Stat::Quantile(0.5) });
-        for (row, significant) in tails {
+        let mut rows = Vec::new();
+        for (row, significant) in tail::rows(pairs, setting) {
             let medians = [median(Metric::Tpot), median(row.metric)];
-            if significant && tail::tail_only(&pairs, medians, setting.alpha) == Some(true) {
-                report.notes.push(format!(
+            if significant && tail::tail_only(pairs, medians, setting.alpha) == Some(true) {
+                notes.push(format!(
                     "tail only: few requests got slower in {}, the median request and the typical token did not",
                     row.metric.label()
                 ));
             }
-            report.metrics.push(row);
+            rows.push(MetricRow { cell: judging.name.clone(), ..row });
         }
-        let splits: Vec<_> = pairs.iter().map(|pair| &pair.splits[..]).collect();
-        report.stages = attribute::rows(&splits, 1.0 - 2.0 * setting.alpha);
-        refuse(report, pairs.iter().map(|pair| &pair.comparable));
+        rows
+    }
+
+    /// Stages of one cell: of the first that fails, else of the first.
+    fn stages_of(&self, judgings: &[Judging], report: &mut Report) {
+        let fails = |judging: &&Judging| judging.verdict().0 == Verdict::Fail;
+        let Some(judging) = judgings.iter().find(fails).or(judgings.first()) else { return };
+        let splits: Vec<_> = judging.pairs.iter().map(|pair| &pair.splits[..]).collect();
+        report.stages = attribute::rows(&splits, 1.0 - 2.0 * judging.setting.alpha);
+        if let Some(name) = judging.name.as_ref().filter(|_| !report.stages.is_empty()) {
+            report.notes.push(format!("the split of time is of the cell {name}"));
+        }
     }
 
     fn by_one_pair(&self, pair: &Pair, report: &mut Report) {
@@ -177,7 +194,7 @@ impl Comparison {
             pair: Some(pair),
         };
         self.exploratory(&runs, report);
-        self.finish_rows(report, &[pair]);
+        self.finish_rows(report, 0, &[pair]);
         report.stages = attribute::rows(&[&pair.splits[..]], 1.0 - 2.0 * self.policy.alpha);
         refuse(report, std::iter::once(&pair.comparable));
     }
@@ -207,24 +224,36 @@ impl Comparison {
     }
 
     /// Says on the means over which requests they are.
-    fn finish_rows(&self, report: &mut Report, pairs: &[&Pair]) {
+    fn finish_rows(&self, report: &mut Report, from: usize, pairs: &[&Pair]) {
         let least = pairs.iter().filter_map(|pair| pair.complete_on_both).min_by(f64::total_cmp);
         if let Some(share) = least.filter(|share| *share < 1.0) {
-            for row in report.metrics.iter_mut().filter(|r| r.stat == "mean" && super::plan::is_latency(r.metric)) {
+            for row in
+                report.metrics[from..].iter_mut().filter(|r| r.stat == "mean" && super::plan::is_latency(r.metric))
+            {
                 rows::annotate(row, format!("over the requests complete on both sides ({:.1} %)", share * 100.0));
             }
         }
     }
 }
 
-/// Pairs by place (experiment and pair number); runs without a partner are replicates of their side. A run that a side
-/// names twice counts once; one that stands on both sides would be compared with itself, which shows nothing.
+/// Pairs by place (experiment, cell and pair number); runs without a partner are replicates of their side. A run that a
+/// side names twice counts once; one that stands on both sides would be compared with itself, which shows nothing.
 pub fn compare(base: &[RunEvidence], candidate: &[RunEvidence], policy: &Policy) -> Report {
+    compare_told(base, candidate, &|_, _| Told::default(), policy)
+}
+
+/// As [`compare`], with what the logs tell of each run.
+pub fn compare_told(
+    base: &[RunEvidence],
+    candidate: &[RunEvidence],
+    told: &dyn Fn(Role, &RunEvidence) -> Told,
+    policy: &Policy,
+) -> Report {
     let mut comparison = Comparison::new(policy.clone());
     let (base, mut notes) = twins::once(base);
     let (candidate, more) = twins::once(candidate);
     notes.extend(more);
-    let place = |run: &RunEvidence| run.info.place.as_ref().map(|p| (p.experiment.clone(), p.pair));
+    let place = |run: &RunEvidence| run.info.place.as_ref().map(|p| (p.experiment.clone(), p.cell.clone(), p.pair));
     let mut taken = vec![false; candidate.len()];
     for run in &base {
         let partner = place(run).and_then(|ours| {
@@ -233,13 +262,14 @@ pub fn compare(base: &[RunEvidence], candidate: &[RunEvidence], policy: &Policy)
         match partner {
             Some(at) => {
                 taken[at] = true;
-                comparison.add_pair(run, candidate[at]);
+                let other = candidate[at];
+                comparison.add_told_pair((run, told(Role::Base, run)), (other, told(Role::Candidate, other)));
             }
-            None => comparison.add_single(Role::Base, run),
+            None => comparison.add_told_single(Role::Base, (run, told(Role::Base, run))),
         }
     }
     for (run, _) in candidate.iter().zip(taken).filter(|(_, taken)| !taken) {
-        comparison.add_single(Role::Candidate, run);
+        comparison.add_told_single(Role::Candidate, (run, told(Role::Candidate, run)));
     }
     let mut report = comparison.finish();
     report.notes.extend(notes);
@@ -250,7 +280,7 @@ pub fn compare(base: &[RunEvidence], candidate: &[RunEvidence], policy: &Policy)
 /// A single run's own report: its metrics stand as `candidate`, nothing is compared.
 pub fn describe(run: &RunEvidence, policy: &Policy) -> Report {
     let keys = plan(policy);
-    let (reading, _) = Reading::of(run, &keys, policy);
+    let (reading, _) = Reading::of(run, Told::default(), &keys, policy);
     let mut report = Report::new("run", TOOL);
     report.parameters = policy.parameters();
     report.seed = run.info.seed;
@@ -291,6 +321,7 @@ fn refuse_because(report: &mut Report, reasons: Vec<String>) {
     report.verdict = Verdict::NotComparable;
     report.why = reasons;
     report.stages.clear();
+    report.signatures.clear();
     for row in &mut report.metrics {
         withdraw(row, Claim::NotComparable);
     }
@@ -315,32 +346,6 @@ fn settle_invalid(report: &mut Report, readings: &[&Reading]) {
 fn withdraw(row: &mut MetricRow, claim: Claim) {
     row.claim = claim;
     (row.interval, row.confidence, row.mde, row.note) = (None, None, None, None);
-}
-
-/// Whether the pairs replay more than one trace between them.
-fn fresh_traces(pairs: &[&Pair]) -> bool {
-    let hashes: BTreeSet<Option<&String>> =
-        pairs.iter().map(|pair| pair.base.info.workload.trace_hash.as_ref()).collect();
-    hashes.len() > 1 || hashes.contains(&None)
-}
-
-/// Why TTFT and what holds it cannot pass in this design; `None`: it can.
-fn queue_cannot_pass(pairs: &[&Pair], policy: &Policy) -> Option<String> {
-    let loads: Option<Vec<f64>> = pairs.iter().map(|pair| pair.load()).collect();
-    let highest = loads.and_then(|loads| loads.into_iter().max_by(f64::total_cmp));
-    match highest {
-        None => return Some(format!("the load is unknown and counts as above {}", policy.pass_load)),
-        Some(load) if load > policy.pass_load => {
-            return Some(format!("the load is {load:.2}, above {}", policy.pass_load));
-        }
-        Some(_) => {}
-    }
-    let growing = pairs
-        .iter()
-        .flat_map(|pair| pair.sides())
-        .filter(|side| side.growth.is_some_and(|growth| growth >= policy.queue_growth));
-    let (grew, all) = (growing.count(), 2 * pairs.len());
-    (2 * grew > all).then(|| format!("the queue grows through the window in {grew} of {all} runs"))
 }
 
 /// The cells of one key over several readings.

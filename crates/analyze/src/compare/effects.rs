@@ -3,8 +3,10 @@
 use super::{
     comparison::Comparison,
     pair::Pair,
-    paired::{self, Differences},
+    paired,
     policy::Policy,
+    scale::Differences,
+    view::View,
 };
 use firstcheck_model::metric::{Metric, Stat};
 use firstcheck_stats::paired::PairedEstimate;
@@ -26,11 +28,12 @@ impl Comparison {
     pub fn effects(&self) -> Vec<Effect> {
         let pairs: Vec<&Pair> = self.paired().iter().collect();
         let Ok(design) = paired::design(&pairs) else { return Vec::new() };
+        let views: Vec<View> = pairs.iter().map(|pair| View::whole(pair)).collect();
         let gated =
             self.keys().iter().enumerate().filter(|(_, key)| self.policy().gate(key.metric, key.stat).is_some());
         gated
             .filter_map(|(at, key)| {
-                let Differences::Finite(differences) = paired::differences(*key, at, &pairs) else { return None };
+                let Differences::Finite(differences) = Differences::of(*key, at, &views) else { return None };
                 let estimate = firstcheck_stats::paired::estimate(&design, &differences).ok()?;
                 Some(Effect { metric: key.metric, stat: key.stat, estimate })
             })

@@ -12,11 +12,13 @@ mod attribute;
 mod columns;
 mod comparability;
 mod comparison;
+mod condition;
 pub mod difference;
 mod effects;
+mod failed;
 mod gaps;
 mod gate;
-mod goodput;
+mod judging;
 mod looks;
 mod observed;
 mod pair;
@@ -27,19 +29,29 @@ mod reading;
 mod replicates;
 mod rows;
 mod same_trace;
+mod scale;
+mod series;
 mod sides;
+mod signature;
 mod single;
+mod slice;
 mod tail;
+mod told;
 mod totals;
 mod twins;
+mod view;
 
-pub use comparison::{Comparison, compare, describe};
+pub use comparison::{Comparison, compare, compare_told, describe};
+pub use condition::Condition;
 pub use difference::Differences;
 pub use effects::Effect;
 pub use looks::SoFar;
 pub(crate) use observed::side_by_side;
 pub use policy::{Gate, Policy, PolicyError};
 pub(crate) use sides::{mixed, run_row};
+pub use signature::signatures;
+pub use slice::Slices;
+pub use told::Told;
 
 /// (candidate − base) / base; `None` where base is zero or a value is not finite.
 ///

@@ -8,6 +8,8 @@ use super::{
     policy::Policy,
     reading::{Basis, Cell, Reading, mean},
     same_trace::Trace,
+    slice::{self, SliceCells},
+    told::Told,
 };
 use firstcheck_model::{
     evidence::RunEvidence,
@@ -26,6 +28,12 @@ pub(super) struct Pair {
     /// Tail asymmetry of TTFT and of E2E, in log points.
     pub asymmetry: Vec<(Metric, f64)>,
     pub splits: Vec<Split>,
+    /// What is looked at in every slice.
+    pub slice_keys: Vec<Key>,
+    /// The pair slice by slice; empty where the runs did not replay one trace.
+    pub slices: Vec<SliceCells>,
+    /// Output tokens of base and candidate over the requests that completed on both sides.
+    pub answered_tokens: Option<(u64, u64)>,
 }
 
 /// Latencies whose tails are compared request by request.
@@ -33,9 +41,9 @@ pub(super) const ASYMMETRIC: [Metric; 2] = [Metric::Ttft, Metric::E2e];
 
 impl Pair {
     /// Reduces two runs; both may be dropped afterwards.
-    pub fn of(base: &RunEvidence, candidate: &RunEvidence, keys: &[Key], policy: &Policy) -> Self {
-        let (b, b_columns) = Reading::of(base, keys, policy);
-        let (c, c_columns) = Reading::of(candidate, keys, policy);
+    pub fn of(base: (&RunEvidence, Told), candidate: (&RunEvidence, Told), keys: &[Key], policy: &Policy) -> Self {
+        let (b, b_columns) = Reading::of(base.0, base.1, keys, policy);
+        let (c, c_columns) = Reading::of(candidate.0, candidate.1, keys, policy);
         Self::from_columns((b, &b_columns), (c, &c_columns), keys, policy)
     }
 
@@ -57,8 +65,13 @@ impl Pair {
             let latencies = common.iter().filter_map(|(b, c)| b.latency(metric).zip(c.latency(metric)));
             Some((metric, tail_asymmetry(latencies)?.value))
         });
+        let slice_keys = super::plan::of_slices(policy);
+        let slices = slice::of_pair(&common, (&b, &c), (keys, &slice_keys), &policy.slices);
         let row_by_row = common.len() == b_columns.lines.len() && common.len() == c_columns.lines.len();
         Self {
+            answered_tokens: same.then(|| answered_tokens(&common)),
+            slice_keys,
+            slices,
             complete_on_both: same.then(|| share_on_both(&common)),
             asymmetry: asymmetry.collect(),
             splits: attribute::splits((&b, b_columns), (&c, c_columns), keys, same && row_by_row, policy),
@@ -73,24 +86,14 @@ impl Pair {
         [&self.base, &self.candidate]
     }
 
-    /// Why the cell may not be believed on either side.
-    pub fn doubt(&self, at: usize) -> Option<&str> {
-        self.sides().into_iter().find_map(|side| side.cells[at].doubt.as_deref())
-    }
-
-    /// Why the cell is no level on either side.
-    pub fn jump(&self, at: usize) -> Option<&str> {
-        self.sides().into_iter().find_map(|side| side.cells[at].jump.as_deref())
-    }
-
-    /// Whether a side's cell was only printed by a file.
-    pub fn only_reported(&self, at: usize) -> bool {
-        self.sides().into_iter().any(|side| side.cells[at].basis == Basis::Reported)
-    }
-
     /// Offered requests of the side with fewer.
     pub fn requests(&self) -> u64 {
         self.base.requests().min(self.candidate.requests())
+    }
+
+    /// The condition that its runs carry by name.
+    pub fn cell(&self) -> Option<&str> {
+        self.sides().into_iter().find_map(|side| side.info.place.as_ref()?.cell.as_deref())
     }
 
     /// +1 when base ran first.
@@ -116,7 +119,7 @@ impl Pair {
 }
 
 /// One request in both runs.
-type Both<'l> = (&'l Line, &'l Line);
+pub(super) type Both<'l> = (&'l Line, &'l Line);
 
 /// The requests of one trace that lie in both windows. In a closed loop the server sets the send times, so that two
 /// windows hold different rows: the n-th of one is not the n-th of the other.
@@ -163,6 +166,12 @@ fn replace(cell: &mut Cell, new: Cell) {
     if new.value.is_some() && cell.basis == Basis::Taken {
         (cell.value, cell.n) = (new.value, new.n);
     }
+}
+
+fn answered_tokens(common: &[Both]) -> (u64, u64) {
+    let complete = common.iter().filter(|(b, c)| b.complete && c.complete);
+    let tokens = complete.filter_map(|(b, c)| b.output.zip(c.output));
+    tokens.fold((0, 0), |sum, (b, c)| (sum.0 + u64::from(b), sum.1 + u64::from(c)))
 }
 
 fn share_on_both(common: &[Both]) -> f64 {

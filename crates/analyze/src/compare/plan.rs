@@ -13,7 +13,10 @@ pub(super) struct Key {
 const LATENCIES: [Metric; 7] =
     [Metric::Ttft, Metric::TtftFromSent, Metric::Itl, Metric::EventGap, Metric::Tpot, Metric::LongestGap, Metric::E2e];
 
-const TOTALS: [Metric; 9] = [
+/// Latencies with one value a request, which can be taken of a part of the requests.
+const OF_REQUESTS: [Metric; 5] = [Metric::Ttft, Metric::TtftFromSent, Metric::Tpot, Metric::LongestGap, Metric::E2e];
+
+const TOTALS: [Metric; 14] = [
     Metric::OutputThroughput,
     Metric::InputThroughput,
     Metric::RequestThroughput,
@@ -23,6 +26,11 @@ const TOTALS: [Metric; 9] = [
     Metric::Preemptions,
     Metric::HitRate,
     Metric::KvCapacity,
+    Metric::WeightMemory,
+    Metric::NonKvMemory,
+    Metric::StartUpTime,
+    Metric::GpuTimePerGood,
+    Metric::CostPerGood,
 ];
 
 /// Means that the server's own histograms give.
@@ -37,7 +45,7 @@ pub(super) fn plan(policy: &Policy) -> Vec<Key> {
     let mut keys = Vec::new();
     for metric in LATENCIES {
         let mut quantiles = QUANTILES.to_vec();
-        quantiles.extend(policy.gates.iter().filter(|g| g.metric == metric).filter_map(|g| g.quantile));
+        quantiles.extend(policy.all_gates().filter(|g| g.metric == metric).filter_map(|g| g.quantile));
         quantiles.sort_by(f64::total_cmp);
         quantiles.dedup();
         keys.push(Key { metric, stat: Stat::Mean });
@@ -47,6 +55,18 @@ pub(super) fn plan(policy: &Policy) -> Vec<Key> {
     keys.extend(SERVER_MEANS.map(|metric| Key { metric, stat: Stat::Mean }));
     keys.extend([0.5, 0.99].map(|p| Key { metric: Metric::SendLag, stat: Stat::Quantile(p) }));
     keys
+}
+
+/// What is looked at in every slice: gated quantiles of what a request has one value of, and gated shares.
+///
+/// Gaps between tokens are kept as one distribution a run; the typical pace of a slice is its TPOT.
+pub(super) fn of_slices(policy: &Policy) -> Vec<Key> {
+    let is_sliced = |key: &Key| match key.stat {
+        Stat::Quantile(_) => OF_REQUESTS.contains(&key.metric),
+        _ => matches!(key.metric, Metric::GoodShare | Metric::FailedShare),
+    };
+    let gated = |key: &Key| policy.all_gates().any(|gate| gate.metric == key.metric && gate.stat() == key.stat);
+    plan(policy).into_iter().filter(|key| is_sliced(key) && gated(key)).collect()
 }
 
 /// Whether values of the metric are durations of requests, tokens or gaps.

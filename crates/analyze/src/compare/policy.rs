@@ -1,5 +1,9 @@
 //! What is gated, by which margins, and every other threshold of a comparison.
 
+use super::{
+    condition::{self, Condition},
+    slice::Slices,
+};
 use firstcheck_model::{
     metric::{Metric, Stat},
     report::Parameter,
@@ -18,7 +22,7 @@ pub struct Gate {
     /// Which quantile, in (0, 1); without one the mean of a latency or the total of anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantile: Option<f64>,
-    /// How much worse it may be: relative (0.1 is 10 %); for `good_share` in points of the share (0.01 is one point).
+    /// How much worse it may be: relative (0.1 is 10 %); for `good_share` and `failed_share` in points of the share (0.01 is one point).
     pub margin: f64,
     /// Whether a pass needs it. One that is not required is left out, and said so, where it cannot be claimed.
     #[serde(default = "yes")]
@@ -58,12 +62,36 @@ macro_rules! policy {
             /// Pairs at which a gate looks before the last, the last included. Empty: one look, whatever the pairs.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub looks: Vec<u32>,
+            /// Slices of requests in which what is gated is judged too.
+            pub slices: Slices,
+            /// Cells: conditions that are judged by themselves, all of which a pass needs.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            pub cells: Vec<Condition>,
+            /// Load of the runs where they do not know it: offered rate over the highest without a growing queue.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub load: Option<f64>,
+            /// GPUs of the deployment where its fingerprint does not say.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub gpus: Option<f64>,
+            /// Cost of a GPU for an hour, in any currency.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub cost_per_gpu_hour: Option<f64>,
             $(#[doc = $meaning] #[doc = concat!("Unit: ", $unit, ".")] pub $name: $type,)+
         }
 
         impl Default for Policy {
             fn default() -> Self {
-                Self { gates: default_gates(), slo: None, looks: Vec::new(), $($name: $default,)+ }
+                Self {
+                    gates: default_gates(),
+                    slo: None,
+                    looks: Vec::new(),
+                    slices: Slices::default(),
+                    cells: Vec::new(),
+                    load: None,
+                    gpus: None,
+                    cost_per_gpu_hour: None,
+                    $($name: $default,)+
+                }
             }
         }
 
@@ -75,8 +103,29 @@ macro_rules! policy {
                     all.insert(name.to_owned(), Parameter { value, unit: unit.into(), meaning });
                 };
                 $(put(stringify!($name), self.$name as f64, $unit, $meaning.into());)+
+                for (name, value, unit, meaning) in [
+                    ("load", self.load, "1", "load of runs that do not know theirs"),
+                    ("gpus", self.gpus, "count", "GPUs of the deployment where its fingerprint does not say"),
+                    ("cost_per_gpu_hour", self.cost_per_gpu_hour, "cost", "cost of a GPU for an hour"),
+                ] {
+                    value.into_iter().for_each(|value| put(name, value, unit, meaning.into()));
+                }
+                for (name, bounds) in [("prompt", &self.slices.prompt), ("output", &self.slices.output)] {
+                    for (at, bound) in bounds.iter().enumerate() {
+                        let meaning = format!("longest {name} of a slice");
+                        put(&format!("slice.{name}.{}", at + 1), f64::from(*bound), "tokens", meaning);
+                    }
+                }
+                for (name, value, meaning) in [
+                    ("cache", usize::from(self.slices.cache), "whether cached and uncached requests are told apart"),
+                    ("tenant", usize::from(self.slices.tenant), "whether tenants are told apart"),
+                    ("most_tenants", self.slices.most_tenants, "most sessions that count as tenants"),
+                    ("required", usize::from(self.slices.required), "whether a pass needs every slice"),
+                ] {
+                    put(&format!("slice.{name}"), value as f64, "count", meaning.into());
+                }
                 for gate in &self.gates {
-                    let unit = if gate.metric == Metric::GoodShare { "points of the share" } else { "1" };
+                    let unit = if is_share(gate.metric) { "points of the share" } else { "1" };
                     let need = if gate.required { "required to pass" } else { "left out where it cannot be claimed" };
                     let meaning = format!("largest tolerated worsening of {} {}, {need}", gate.metric, gate.stat());
                     put(&format!("margin.{}.{}", gate.metric, gate.stat()), gate.margin, unit, meaning);
@@ -114,6 +163,10 @@ policy! {
     continuity: f64 = 1.5, ["1"] "A gap quantile is a level, not a jump, where q(p+h)/q(p−h) is below this, h = min(0.02, (1−p)/2).";
     split_half_width: f64 = 0.005, ["1"] "Half width, in ranks, of the kernel that splits a quantile into stages.";
     span_coverage: f64 = 0.95, ["1"] "Share of the completed requests that must have spans for a split into stages.";
+    signature_change: f64 = 0.05, ["1"] "Smallest relative change with an interval that a signature counts.";
+    signature_shown: f64 = 0.25, ["1"] "Smallest relative change without an interval that a signature counts.";
+    signature_queue_share: f64 = 0.3, ["1"] "Share of a rise in TTFT that the queue has to take for the queue to count as grown.";
+    signature_stable_share: f64 = 0.5, ["1"] "TTFT counts as stable beside a rise in ITL while it rises by less than this part of it, in log points.";
     single_batches: u32 = 5, ["count"] "Contiguous batches of a single run.";
     single_confidence: f64 = 0.95, ["1"] "Confidence of the interval shown for single runs.";
     single_bound: f64 = 0.995, ["1"] "Confidence of the lower bound by which a single run's tail may fail at a known low load.";
@@ -135,6 +188,7 @@ fn default_gates() -> Vec<Gate> {
         Gate::of(Metric::Itl, 0.99, 0.10, false),
         Gate::of(Metric::Tpot, 0.5, 0.05, true),
         Gate { metric: Metric::GoodShare, quantile: None, margin: 0.01, required: false },
+        Gate { metric: Metric::FailedShare, quantile: None, margin: 0.002, required: false },
     ]
 }
 
@@ -159,10 +213,21 @@ pub enum PolicyError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A cell that no pair could be told to be of.
+    #[error("policy: the cell `{name}` {why}")]
+    Cell {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// Looks that cannot be planned.
     #[error("policy: looks: {0}")]
     Looks(#[source] firstcheck_stats::Error),
 }
+
+/// Beyond this a length is no slice of its own.
+const MOST_BOUNDS: usize = 20;
 
 /// Beyond this nobody waits for the last pair.
 const MOST_PAIRS: usize = 1_000;
@@ -177,6 +242,11 @@ impl Policy {
     /// The gate on that metric and statistic.
     pub fn gate(&self, metric: Metric, stat: Stat) -> Option<&Gate> {
         self.gates.iter().find(|gate| gate.metric == metric && gate.stat() == stat)
+    }
+
+    /// The gates of the policy and of its cells.
+    pub fn all_gates(&self) -> impl Iterator<Item = &Gate> {
+        self.gates.iter().chain(self.cells.iter().flat_map(|cell| cell.gates.iter().flatten()))
     }
 
     /// Whether every threshold lies in its range.
@@ -206,7 +276,9 @@ impl Policy {
         self.check_amounts()?;
         self.check_slo()?;
         self.check_looks()?;
-        self.gates.iter().enumerate().try_for_each(|(at, gate)| check_gate(gate, &self.gates[..at]))
+        self.check_slices()?;
+        condition::check(&self.cells)?;
+        check_gates(&self.gates)
     }
 
     /// Tolerances, shares and counts.
@@ -218,6 +290,10 @@ impl Policy {
             ("send_lag_share", self.send_lag_share),
             ("hit_rate_apart", self.hit_rate_apart),
             ("host_load", self.host_load),
+            ("signature_change", self.signature_change),
+            ("signature_shown", self.signature_shown),
+            ("signature_queue_share", self.signature_queue_share),
+            ("signature_stable_share", self.signature_stable_share),
             ("coalesced_share", self.coalesced_share),
             ("pass_load", self.pass_load),
             ("single_load", self.single_load),
@@ -226,6 +302,10 @@ impl Policy {
         ] {
             range(name, value, value >= 0.0 && value.is_finite(), "it must be zero or more, and finite")?;
         }
+        for (name, value) in [("load", self.load), ("gpus", self.gpus), ("cost_per_gpu_hour", self.cost_per_gpu_hour)] {
+            let value = value.unwrap_or(1.0);
+            range(name, value, value > 0.0 && value.is_finite(), "it must be positive, and finite")?;
+        }
         let half = self.split_half_width;
         range("split_half_width", half, half > 0.0 && half < 0.5, "it must lie between 0 and 0.5, both excluded")?;
         let (rotations, batches) = (f64::from(self.rotations), f64::from(self.single_batches));
@@ -233,6 +313,17 @@ impl Policy {
         range("rotations", rotations, self.rotations <= MOST_ROTATIONS, "at most ten million are of use")?;
         range("single_batches", batches, self.single_batches >= 2, "at least 2 are needed")?;
         range("single_batches", batches, self.single_batches <= MOST_BATCHES, "at most 1000 are of use")
+    }
+
+    /// Bounds ascend, so that every length is of one bin.
+    fn check_slices(&self) -> Result<(), PolicyError> {
+        for (name, bounds) in [("slices.prompt", &self.slices.prompt), ("slices.output", &self.slices.output)] {
+            for pair in bounds.windows(2) {
+                range(name, f64::from(pair[1]), pair[0] < pair[1], "each bound must be above the one before")?;
+            }
+            range(name, bounds.len() as f64, bounds.len() <= MOST_BOUNDS, "at most 20 bounds are of use")?;
+        }
+        Ok(())
     }
 
     /// Covariates are not known here: at most order and device are fitted.
@@ -257,15 +348,25 @@ impl Policy {
 
 const OPEN: &str = "it must lie between 0 and 1, both excluded";
 
-fn range(name: &str, value: f64, ok: bool, need: &'static str) -> Result<(), PolicyError> {
+pub(super) fn range(name: &str, value: f64, ok: bool, need: &'static str) -> Result<(), PolicyError> {
     if ok { Ok(()) } else { Err(PolicyError::Range { name: name.to_owned(), value, need }) }
+}
+
+/// Whether every gate can be held, and none is there twice.
+pub(super) fn check_gates(gates: &[Gate]) -> Result<(), PolicyError> {
+    gates.iter().enumerate().try_for_each(|(at, gate)| check_gate(gate, &gates[..at]))
+}
+
+/// Whether margins of the metric are points of a share.
+fn is_share(metric: Metric) -> bool {
+    matches!(metric, Metric::GoodShare | Metric::FailedShare)
 }
 
 fn check_gate(gate: &Gate, before: &[Gate]) -> Result<(), PolicyError> {
     let name = format!("{} {}", gate.metric, gate.stat());
     let margin = format!("margin of {name}");
     range(&margin, gate.margin, gate.margin > 0.0 && gate.margin.is_finite(), "it must be positive")?;
-    if gate.metric == Metric::GoodShare {
+    if is_share(gate.metric) {
         range(&margin, gate.margin, gate.margin < 1.0, "it is in points of the share (0.01 is one) and below 1")?;
     }
     if let Some(p) = gate.quantile {

@@ -2,9 +2,10 @@
 
 use super::{
     columns::Columns,
-    gaps, goodput,
+    gaps,
     plan::{Key, is_gap, is_latency},
     policy::Policy,
+    told::Told,
     totals,
 };
 use firstcheck_model::{
@@ -15,11 +16,8 @@ use firstcheck_model::{
     signal::{Part, Signal},
     slo::Slo,
 };
-use firstcheck_stats::{
-    batches::{self, LogQuantiles},
-    goodput::Counts,
-    quantile::Sample,
-};
+use firstcheck_stats::{batches, goodput::Counts, quantile::Sample};
+use std::collections::BTreeSet;
 
 /// Where a cell's value was taken from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,6 +63,16 @@ pub(super) struct Reading {
     pub good: Option<Counts>,
     /// Requests that the engine finished over the window, by its own count.
     pub finished: Option<f64>,
+    /// Completed requests without a first token.
+    pub silent: u64,
+    /// Prompt tokens a request, on average.
+    pub prompt_tokens: Option<f64>,
+    /// Whether the events of its streams are known.
+    pub events: bool,
+    /// What the server exposed.
+    pub signals: BTreeSet<Signal>,
+    /// What its log tells.
+    pub told: Told,
     /// Median TTFT of the last quarter over the first, where both are finite.
     pub growth: Option<f64>,
     /// As many as the plan's keys.
@@ -73,9 +81,9 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Reduces a run; the columns are what only a pair still needs.
-    pub fn of(run: &RunEvidence, keys: &[Key], policy: &Policy) -> (Self, Columns) {
-        let columns = Columns::of(run, policy);
+    pub fn of(run: &RunEvidence, told: Told, keys: &[Key], policy: &Policy) -> (Self, Columns) {
         let slo = policy.slo.or(run.info.slo);
+        let columns = Columns::of(run, slo.as_ref(), policy);
         let sampled = match run.info.detail {
             Detail::Sample { of } => of,
             _ => None,
@@ -88,13 +96,18 @@ impl Reading {
             offered,
             unanswered: columns.unanswered(),
             slo,
-            good: slo.as_ref().and_then(|slo| goodput::counts(run, &columns, slo)),
             finished: totals::growth(run, Signal::Finished, Part::Value),
+            good: columns.good(),
+            silent: columns.silent(),
+            prompt_tokens: mean_prompt(&columns),
+            events: run.streams.is_some(),
+            signals: run.signals.iter().filter_map(|series| series.signal).collect(),
+            told,
             growth: growth(&columns),
             cells: Vec::new(),
         };
         let lag = send_lag_doubt(&columns, policy);
-        reading.cells = keys.iter().map(|key| cell(run, &columns, &reading, *key, policy, lag.as_deref())).collect();
+        reading.cells = cells(run, &columns, &reading, keys, policy, lag.as_deref());
         (reading, columns)
     }
 
@@ -110,14 +123,36 @@ impl Reading {
     }
 }
 
-fn cell(run: &RunEvidence, columns: &Columns, reading: &Reading, key: Key, policy: &Policy, lag: Option<&str>) -> Cell {
-    let taken = if is_gap(key.metric) {
-        gaps::cell(run, columns, key, policy)
-    } else if is_latency(key.metric) || key.metric == Metric::SendLag {
-        latency(columns, key, policy)
-    } else {
-        totals::cell(run, columns, reading, key.metric)
-    };
+/// Keys of one metric stand together: its values are sorted once.
+fn cells(
+    run: &RunEvidence,
+    columns: &Columns,
+    reading: &Reading,
+    keys: &[Key],
+    policy: &Policy,
+    lag: Option<&str>,
+) -> Vec<Cell> {
+    let mut cells = Vec::with_capacity(keys.len());
+    for keys in keys.chunk_by(|a, b| a.metric == b.metric) {
+        let Some(metric) = keys.first().map(|key| key.metric) else { continue };
+        let of_requests = (is_latency(metric) && !is_gap(metric)) || metric == Metric::SendLag;
+        let latencies = of_requests.then(|| Latencies::of(columns, metric, policy)).flatten();
+        for key in keys {
+            let taken = if is_gap(metric) {
+                gaps::cell(run, columns, *key, policy)
+            } else if of_requests {
+                latencies.as_ref().and_then(|latencies| latencies.cell(*key))
+            } else {
+                totals::cell(run, columns, reading, metric, policy)
+            };
+            cells.push(finished(run, reading, *key, taken, lag));
+        }
+    }
+    cells
+}
+
+/// A cell with what is known against it.
+fn finished(run: &RunEvidence, reading: &Reading, key: Key, taken: Option<Cell>, lag: Option<&str>) -> Cell {
     let mut cell = taken.filter(|c| c.value.is_some()).or_else(|| reading.reported(key)).unwrap_or_default();
     let own = run.info.client.as_ref().and_then(|client| {
         client.doubts.iter().find(|d| d.metric == Some(key.metric)).map(|d| format!("{}: {}", run.label, d.reason))
@@ -127,28 +162,46 @@ fn cell(run: &RunEvidence, columns: &Columns, reading: &Reading, key: Key, polic
     cell
 }
 
-fn latency(columns: &Columns, key: Key, policy: &Policy) -> Option<Cell> {
-    let series = columns.series(key.metric);
-    if series.is_empty() {
-        return None;
-    }
-    match key.stat {
-        Stat::Quantile(p) => {
-            let mut cell = Cell::over(Sample::new(series.clone()).ok()?.quantile(p), series.len() as u64);
-            if let Ok(LogQuantiles::Finite(logs)) = batches::log_quantiles(&series, policy.single_batches as usize, p) {
-                cell.batches = Some(logs);
-            }
-            Some(cell)
+/// The latencies of a run, whole and in contiguous batches, each sorted.
+struct Latencies {
+    whole: Sample,
+    batches: Vec<Sample>,
+}
+
+impl Latencies {
+    fn of(columns: &Columns, metric: Metric, policy: &Policy) -> Option<Self> {
+        let series = columns.series(metric);
+        if series.is_empty() {
+            return None;
         }
-        Stat::Mean => {
-            let finite: Vec<f64> = series.into_iter().filter(|v| v.is_finite()).collect();
-            let mut cell = Cell::over(mean(&finite), finite.len() as u64);
-            let parts = batches::split(&finite, policy.single_batches as usize).ok()?;
-            cell.batches = parts.into_iter().map(|part| mean(part).filter(|m| *m > 0.0).map(f64::ln)).collect();
-            Some(cell)
-        }
-        _ => None,
+        let parts = batches::split(&series, policy.single_batches as usize).unwrap_or_default();
+        let batches = parts.into_iter().filter_map(|part| Sample::new(part.to_vec()).ok()).collect();
+        Some(Self { whole: Sample::new(series).ok()?, batches })
     }
+
+    fn cell(&self, key: Key) -> Option<Cell> {
+        let value = |sample: &Sample| match key.stat {
+            Stat::Quantile(p) => sample.quantile(p),
+            Stat::Mean => mean(finite(sample)),
+            _ => None,
+        };
+        let n = if key.stat == Stat::Mean { finite(&self.whole).len() } else { self.whole.len() };
+        let mut cell = Cell::over(value(&self.whole), n as u64);
+        let logs = self.batches.iter().map(|batch| value(batch).filter(|v| *v > 0.0 && v.is_finite()).map(f64::ln));
+        cell.batches = logs.collect::<Option<Vec<f64>>>().filter(|logs| !logs.is_empty());
+        Some(cell)
+    }
+}
+
+/// The values of requests that completed.
+fn finite(sample: &Sample) -> &[f64] {
+    let sorted = sample.sorted();
+    &sorted[..sorted.partition_point(|v| v.is_finite())]
+}
+
+fn mean_prompt(columns: &Columns) -> Option<f64> {
+    let known: Vec<f64> = columns.lines.iter().filter_map(|line| line.prompt).map(f64::from).collect();
+    mean(&known)
 }
 
 /// Arithmetic mean; `None` without values.

@@ -10,6 +10,7 @@ use super::{
     rows::{self, Restraint, report_only, restraint, shown, too_few},
     same_trace::Trace,
     single::{self, Setting},
+    view::View,
 };
 use firstcheck_model::report::{Claim, MetricRow, Verdict};
 
@@ -32,7 +33,7 @@ pub(super) fn rows(runs: &Replicates, keys: &[Key], policy: &Policy) -> Vec<Metr
             return None;
         }
         let restraint = match runs.pair {
-            Some(pair) => restraint(*key, at, &[pair], policy),
+            Some(pair) => restraint(*key, at, &[View::whole(pair)], policy),
             None => unpaired_restraint(*key, at, runs, policy),
         };
         single::judge(&mut row, *key, (&base, &candidate), restraint, &setting, policy);

@@ -1,10 +1,11 @@
 //! What rows of the report share: values of several runs as one, and the order of reasons why a row may claim nothing.
 
 use super::{
-    pair::Pair,
+    failed,
     plan::{Key, holds_the_queue, is_gap, is_latency},
     policy::Policy,
     reading::{Cell, Reading},
+    view::View,
 };
 use firstcheck_model::{
     metric::{Metric, Stat, Worse},
@@ -54,23 +55,29 @@ pub(super) struct Restraint {
 }
 
 /// What keeps a metric of these pairs from any claim, the strongest reason first.
-pub(super) fn restraint(key: Key, at: usize, pairs: &[&Pair], policy: &Policy) -> Option<Restraint> {
+pub(super) fn restraint(key: Key, at: usize, views: &[View], policy: &Policy) -> Option<Restraint> {
     let because = |claim, why: &str| Some(Restraint { claim, why: why.to_owned() });
-    if let Some(why) = pairs.iter().find_map(|pair| pair.doubt(at)) {
+    if let Some(why) = views.iter().find_map(|view| view.doubt(at)) {
         return because(Claim::NotClaimable, why);
     }
     let queue = holds_the_queue(key.metric);
-    if let Some(why) = pairs.iter().filter(|_| queue).find_map(|pair| pair.comparable.queue()) {
+    if let Some(why) = views.iter().filter(|_| queue).find_map(|view| view.pair.comparable.queue()) {
         return because(Claim::NotComparable, why);
     }
-    if pairs.iter().any(|pair| pair.only_reported(at)) {
+    if views.iter().any(|view| view.only_reported(at)) {
         return because(Claim::Shown, "printed by a result file without the rows behind it: no interval");
     }
-    let least = pairs.iter().map(|pair| pair.requests()).min().unwrap_or(0);
+    let least = views.iter().map(|view| view.requests()).min().unwrap_or(0);
     if let Some(why) = too_few(key, least) {
         return because(Claim::NotClaimable, &why);
     }
-    if let Some(why) = pairs.iter().find_map(|pair| pair.jump(at)) {
+    if let Some(nothing) = failed::too_few(key, views, policy) {
+        return Some(nothing);
+    }
+    if least == 0 && key.metric == Metric::GoodShare {
+        return because(Claim::NotClaimable, "a pair has no request of it");
+    }
+    if let Some(why) = views.iter().find_map(|view| view.jump(at)) {
         return because(Claim::Shown, &format!("shown only: {why}"));
     }
     report_only(key, policy)

@@ -2,6 +2,7 @@
 
 use super::{
     columns::Columns,
+    policy::Policy,
     reading::{Cell, Reading},
 };
 use crate::measure::counters::growth_in;
@@ -17,7 +18,13 @@ use firstcheck_model::{
 use firstcheck_stats::ratio::ratio_of_sums;
 
 /// The cell of a metric that has one value a window; `None` where the source does not give it.
-pub(super) fn cell(run: &RunEvidence, columns: &Columns, reading: &Reading, metric: Metric) -> Option<Cell> {
+pub(super) fn cell(
+    run: &RunEvidence,
+    columns: &Columns,
+    reading: &Reading,
+    metric: Metric,
+    policy: &Policy,
+) -> Option<Cell> {
     let offered = columns.lines.len() as u64;
     let good = reading.good;
     match metric {
@@ -44,9 +51,17 @@ pub(super) fn cell(run: &RunEvidence, columns: &Columns, reading: &Reading, metr
             Some(Cell::over(ratio_of_sums([(hits, queries)]), queries as u64))
         }
         Metric::KvCapacity => {
-            let blocks = run.info.fingerprint.number(field::KV_BLOCKS)?;
-            let size = run.info.fingerprint.number(field::KV_BLOCK_SIZE)?;
-            Some(Cell::over(Some(blocks * size), 1))
+            let of = |name| run.info.fingerprint.number(name);
+            let stated = of(field::KV_BLOCKS).zip(of(field::KV_BLOCK_SIZE)).map(|(blocks, size)| blocks * size);
+            one(stated.or(reading.told.kv_tokens))
+        }
+        Metric::WeightMemory => one(reading.told.weights),
+        Metric::NonKvMemory => one(reading.told.non_kv),
+        Metric::StartUpTime => one(reading.told.start_up),
+        Metric::GpuTimePerGood => one(gpu_time_per_good(run, reading, policy)),
+        Metric::CostPerGood => {
+            let hours = gpu_time_per_good(run, reading, policy)? / 3_600.0;
+            one(policy.cost_per_gpu_hour.map(|cost| cost * hours))
         }
         Metric::TtftServer => stage_mean(run, Signal::Ttft),
         Metric::ItlServer => stage_mean(run, Signal::Itl),
@@ -56,6 +71,22 @@ pub(super) fn cell(run: &RunEvidence, columns: &Columns, reading: &Reading, metr
         _ => None,
     }
 }
+
+/// A value that a run has one of; `None` where it is not known.
+fn one(value: Option<f64>) -> Option<Cell> {
+    value.map(|value| Cell::over(Some(value), 1))
+}
+
+/// GPU-seconds of the window over its good requests: `+∞` where none was good.
+fn gpu_time_per_good(run: &RunEvidence, reading: &Reading, policy: &Policy) -> Option<f64> {
+    let gpus = policy.gpus.or_else(|| run.info.fingerprint.number(GPU_COUNT)).filter(|gpus| *gpus > 0.0)?;
+    let seconds = served(run)?.length()?.0;
+    let good = reading.good?.share() * reading.offered as f64;
+    (seconds > 0.0).then(|| gpus * seconds / good)
+}
+
+/// The fingerprint's field that says how many GPUs a deployment has.
+const GPU_COUNT: &str = "gpu_count";
 
 /// Growth of a counter over the window, over all its series; `None` without one, or where one of them cannot be told: a
 /// sum over some of the replicas would be taken for the whole.

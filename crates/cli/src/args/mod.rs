@@ -86,6 +86,9 @@ pub struct OutputArgs {
     /// Write the report to a file instead of standard output
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Show every row, also of what decides nothing
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// How a report is laid out.

@@ -3,7 +3,10 @@
 use super::reading;
 use crate::{app::Context, args::CompareArgs, output::Output};
 use firstcheck_analyze::judge::judge;
-use firstcheck_model::{evidence::Evidence, exit_code::exit_code};
+use firstcheck_model::{
+    evidence::{Evidence, RunEvidence},
+    exit_code::exit_code,
+};
 
 /// Compares and reports.
 ///
@@ -20,7 +23,8 @@ pub fn run(args: CompareArgs, context: &Context) -> anyhow::Result<u8> {
     let policy = context.config.policy(args.slo);
     let (mut unread, more) = (base.unread, candidate.unread);
     unread.extend(more);
-    let (base, candidate) = (Evidence::of(base.runs), Evidence::of(candidate.runs));
+    let side = |runs: Vec<RunEvidence>| Evidence { logs: reading::logs(&runs), ..Evidence::of(runs) };
+    let (base, candidate) = (side(base.runs), side(candidate.runs));
     let mut report = judge(&base, &candidate, &policy, &context.config.check);
     report.unread.extend(unread);
     spinner.finish_and_clear();

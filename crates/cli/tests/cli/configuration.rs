@@ -26,6 +26,18 @@ fn mistakes_are_named_with_their_line() {
         ("[compare]\nsingle_batches = 4000000000\n", "firstcheck.toml:1: policy: single_batches is 4000000000"),
         ("[compare.slo]\nttft = -3\n", "firstcheck.toml:1: policy: slo.ttft is -3"),
         ("[compare]\nalpha = \"small\"\n", "firstcheck.toml:2: invalid type: string \"small\""),
+        ("[compare.slices]\npromt = [512]\n", "firstcheck.toml:2: unknown key `promt`; did you mean `prompt`?"),
+        ("[compare]\n[compare.slices]\nprompt = [512, 128]\n", "firstcheck.toml:1: policy: slices.prompt is 128: each"),
+        (
+            "[[compare.gates]]\nmetric = \"ttft\"\nquantile = 0.95\nmargn = 0.1\n",
+            "firstcheck.toml:4: unknown key `margn`; did you mean `margin`?",
+        ),
+        (
+            "[[compare.cells]]\nname = \"cold\"\ncahce = \"cold\"\n",
+            "firstcheck.toml:3: unknown key `cahce`; did you mean `cache`?",
+        ),
+        ("[compare]\nlooks = [8, 6]\n", "firstcheck.toml:1: policy: looks: "),
+        ("[compare]\ngpus = 0\n", "firstcheck.toml:1: policy: gpus is 0: it must be positive"),
         ("[workload]\nrequest = 5\n", "firstcheck.toml:2: unknown key `request`; did you mean `requests`?"),
         (
             "[slo]\nttft = 1\n\n[check.constant-premption]\n",

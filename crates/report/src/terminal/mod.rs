@@ -6,7 +6,7 @@ mod stages;
 use crate::{
     Style, deployments, evidence,
     layout::{Table, tame, wrap},
-    metrics, number, sides,
+    metrics, number, sides, signatures,
     tone::{self, Tone},
     words,
 };
@@ -80,7 +80,9 @@ pub(crate) fn page(report: &Report, style: &Style) -> String {
     comparability(&mut page, report);
     differences(&mut page, report);
     one_sided(&mut page, report);
+    cells(&mut page, report);
     metric_table(&mut page, report);
+    signature_list(&mut page, report);
     stages::stages(&mut page, &report.stages);
     findings::findings(&mut page, &report.findings);
     unread(&mut page, &report.unread);
@@ -209,11 +211,32 @@ fn comparability(page: &mut Page, report: &Report) {
     }
 }
 
+fn cells(page: &mut Page, report: &Report) {
+    if !report.cells.is_empty() {
+        page.heading("Cells");
+        table(page, &signatures::cells(&report.cells));
+    }
+}
+
+fn signature_list(page: &mut Page, report: &Report) {
+    for (at, row) in signatures::present(report).enumerate() {
+        if at == 0 {
+            page.heading("Signatures");
+        }
+        page.prose("  ● ", &signatures::title(row), Tone::Bold);
+        row.facts.iter().for_each(|fact| page.prose("    • ", fact, Tone::Plain));
+        page.prose("    look at: ", &signatures::leads(row), Tone::Plain);
+    }
+    if let Some(unknown) = signatures::unknown(report).filter(|_| page.style.all) {
+        page.prose("  ", &unknown, Tone::Dim);
+    }
+}
+
 fn metric_table(page: &mut Page, report: &Report) {
     if report.metrics.is_empty() {
         return;
     }
-    let mut laid = metrics::metrics(report);
+    let mut laid = metrics::metrics(report, page.style.all);
     let mut below = None;
     if report.metrics.iter().any(|row| row.mde.is_some()) {
         if laid.table.width() > page.style.width {
