@@ -12,13 +12,14 @@ use firstcheck_model::{
     report::{Parameter, Report},
     run::Role,
 };
+use std::path::Path;
 
 /// The comparison of `base` and `candidate`, with what the checks find on the candidate against the base.
 pub fn judge(base: &Evidence, candidate: &Evidence, policy: &Policy, settings: &Settings) -> Report {
     let told = |role, run: &RunEvidence| {
         let side = if role == Role::Base { base } else { candidate };
         // What is saved beside a run's tables is told by its path.
-        Told::of(side.logs.iter().filter(|log| log.label.starts_with(&run.label)))
+        Told::of(side.logs.iter().filter(|log| Path::new(&log.label).starts_with(&run.label)))
     };
     let mut report = compare_told(&base.runs, &candidate.runs, &told, policy);
     let (base, candidate) = (Side::with(base, settings), Side::with(candidate, settings));

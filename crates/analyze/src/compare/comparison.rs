@@ -322,6 +322,7 @@ fn refuse_because(report: &mut Report, reasons: Vec<String>) {
     report.why = reasons;
     report.stages.clear();
     report.signatures.clear();
+    report.cells.iter_mut().for_each(|cell| cell.verdict = Verdict::NotComparable);
     for row in &mut report.metrics {
         withdraw(row, Claim::NotComparable);
     }
@@ -336,6 +337,8 @@ fn settle_invalid(report: &mut Report, readings: &[&Reading]) {
         let client = readings.iter().any(|r| r.info.client.as_ref().is_some_and(|c| c.invalid().is_some()));
         report.verdict = if client { Verdict::NotComparable } else { Verdict::Inconclusive };
         report.why = report.invalid.clone();
+        let verdict = report.verdict;
+        report.cells.iter_mut().for_each(|cell| cell.verdict = verdict);
     }
     for row in report.metrics.iter_mut().filter(|row| row.claim != Claim::NotComparable) {
         withdraw(row, Claim::NotClaimable);

@@ -154,8 +154,8 @@ fn fresh_traces(pairs: &[&Pair]) -> bool {
 
 /// Why TTFT and what holds it cannot pass in this design; `None`: it can.
 fn queue_cannot_pass(pairs: &[&Pair], policy: &Policy) -> Option<String> {
-    let loads: Option<Vec<f64>> = pairs.iter().map(|pair| pair.load()).collect();
-    let highest = loads.and_then(|loads| loads.into_iter().max_by(f64::total_cmp)).or(policy.load);
+    let loads: Option<Vec<f64>> = pairs.iter().map(|pair| pair.load().or(policy.load)).collect();
+    let highest = loads.and_then(|loads| loads.into_iter().max_by(f64::total_cmp));
     match highest {
         None => return Some(format!("the load is unknown and counts as above {}", policy.pass_load)),
         Some(load) if load > policy.pass_load => {

@@ -112,7 +112,13 @@ pub(super) fn not_in_every_pair(key: Key, pairs: usize, policy: &Policy) -> Judg
 
 /// The quantile reaches unanswered requests in some pair: the shares over all pairs decide.
 fn unbounded(judged: &mut Judged, key: Key, views: &[View], policy: &Policy) {
-    let Stat::Quantile(p) = key.stat else { return };
+    let Stat::Quantile(p) = key.stat else {
+        if judged.gate.is_some() {
+            judged.row.claim = Claim::Inconclusive;
+            annotate(&mut judged.row, "unbounded in some run: no request met the SLO");
+        }
+        return;
+    };
     let share = |candidate: bool| {
         let sides = views.iter().map(|view| if candidate { view.candidate } else { view.base });
         let (lost, offered) = sides.fold((0, 0), |sum, side| (sum.0 + side.unanswered, sum.1 + side.offered));

@@ -54,6 +54,16 @@ fn mistakes_are_named_with_their_line() {
     }
 }
 
+/// The policy that the page of the gate shows is one.
+#[test]
+fn the_documented_policy_is_read() {
+    let page = include_str!("../../../../docs/gate.md");
+    let policy = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let bench = Bench::new();
+    bench.write("firstcheck.toml", policy);
+    bench.expect(0, &["explain"]);
+}
+
 #[test]
 fn a_named_file_must_be_there_and_the_default_one_need_not() {
     let bench = Bench::new();

@@ -7,3 +7,4 @@ mod incident;
 mod ledgers;
 mod plans;
 mod resuming;
+mod signatures;

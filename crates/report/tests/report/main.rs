@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
 mod fixtures;
+mod gate;
 mod hostile;
 mod numbers;
 mod pages;

@@ -7,6 +7,7 @@ mod goodput;
 mod max_t;
 mod mde;
 mod paired;
+mod proportion;
 mod quantile;
 mod random;
 mod ratio;
