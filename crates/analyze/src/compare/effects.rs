@@ -1,13 +1,6 @@
 //! The effects behind a comparison's rows, on the scale on which they are tested.
 
-use super::{
-    comparison::Comparison,
-    pair::Pair,
-    paired,
-    policy::Policy,
-    scale::Differences,
-    view::View,
-};
+use super::{comparison::Comparison, pair::Pair, paired, policy::Policy, scale::Differences, view::View};
 use firstcheck_model::metric::{Metric, Stat};
 use firstcheck_stats::paired::PairedEstimate;
 

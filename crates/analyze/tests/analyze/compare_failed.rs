@@ -11,13 +11,16 @@ use firstcheck_model::{
     signal::{Labels, Part, Series, SeriesKind, Signal},
 };
 
+/// What befalls a request.
+type Spoil = fn(&mut Request);
+
 /// Pairs of equal deployments with enough requests for every gate.
 fn equal(requests: usize, seed: u64) -> (Vec<RunEvidence>, Vec<RunEvidence>) {
     pairs(8, &Spec { requests, run_sd: 0.002, ..Spec::default() }, seed, |s| s)
 }
 
 /// What a share of the candidate's requests comes to.
-fn spoil(runs: &mut [RunEvidence], share: f64, seed: u64, how: fn(&mut Request)) -> usize {
+fn spoil(runs: &mut [RunEvidence], share: f64, seed: u64, how: Spoil) -> usize {
     let mut rng = Rng(seed);
     let mut spoilt = 0;
     for request in runs.iter_mut().flat_map(|run| &mut run.requests.0) {
@@ -54,7 +57,7 @@ fn equal_deployments_pass_and_say_that_nothing_was_lost() {
 
 #[test]
 fn small_shares_of_lost_requests_never_pass_with_or_without_an_slo() {
-    for (how, what) in [(rejected as fn(&mut Request), "sheds"), (truncated, "truncates"), (failed, "errors")] {
+    for (how, what) in [(rejected as Spoil, "sheds"), (truncated, "truncates"), (failed, "errors")] {
         for (share, fails) in [(0.005, false), (0.01, true), (0.02, true)] {
             for slo in [None, Some("ttft=5s".parse().unwrap())] {
                 let (base, mut candidate) = equal(400, 3);
@@ -104,7 +107,7 @@ fn too_few_requests_leave_the_failed_share_out_and_say_so() {
 
 #[test]
 fn shorter_and_empty_answers_never_pass() {
-    let shorten: [(fn(&mut Request), &str); 2] = [
+    let shorten: [(Spoil, &str); 2] = [
         (
             |request| {
                 request.requested_tokens = None;

@@ -59,7 +59,7 @@ impl<'r> Changes<'r> {
         let ratio = match row.ratio {
             Some(Quantity::Finite(ratio)) => ratio,
             Some(Quantity::Unbounded) => return Went::Up,
-            None => return self.from_zero(row),
+            None => return self.without_ratio(row),
         };
         let ends = row.interval.and_then(|[lo, hi]| lo.finite().zip(hi.finite()));
         let least = if ends.is_some() { self.policy.signature_change } else { self.policy.signature_shown };
@@ -73,7 +73,7 @@ impl<'r> Changes<'r> {
     }
 
     /// From nothing to something there is no ratio.
-    fn from_zero(&self, row: &MetricRow) -> Went {
+    fn without_ratio(&self, row: &MetricRow) -> Went {
         match (row.base.and_then(Quantity::finite), row.candidate.and_then(Quantity::finite)) {
             (Some(b), Some(c)) if b <= 0.0 && c > 0.0 => Went::Up,
             (Some(_), Some(_)) => Went::Stayed,
