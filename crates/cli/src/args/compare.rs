@@ -9,7 +9,7 @@ use std::path::PathBuf;
 ///
 /// A side is one or more runs: bundles of `firstcheck run`, folders of them, or result files of vllm bench serve, SGLang
 /// bench, AIPerf, GuideLLM and inference-perf. Runs that were measured in pairs are compared in pairs; one run a side
-/// shows effects and cannot pass. Gates, margins, slices and cells: the section `compare` of firstcheck.toml.
+/// shows effects and cannot pass. Gates and margins: the section `compare` of firstcheck.toml.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   firstcheck compare --base old/ --candidate new/ --slo ttft=1s,itl=50ms

@@ -7,4 +7,3 @@ mod incident;
 mod ledgers;
 mod plans;
 mod resuming;
-mod signatures;
