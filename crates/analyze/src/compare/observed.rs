@@ -5,6 +5,7 @@ use super::{
     policy::Policy,
     reading::{Cell, Reading},
     rows::shown,
+    told::Told,
 };
 use firstcheck_model::{evidence::RunEvidence, report::MetricRow, run::Origin};
 
@@ -13,7 +14,7 @@ pub(crate) fn side_by_side(base: &[RunEvidence], candidate: &[RunEvidence], poli
     let keys = plan(policy);
     let readings = |runs: &[RunEvidence]| -> Vec<Reading> {
         let observed = runs.iter().filter(|run| run.info.origin == Origin::Observed);
-        observed.map(|run| Reading::of(run, &keys, policy).0).collect()
+        observed.map(|run| Reading::of(run, Told::default(), &keys, policy).0).collect()
     };
     let (base, candidate) = (readings(base), readings(candidate));
     let row = |(at, key): (usize, Key)| {
