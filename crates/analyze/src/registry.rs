@@ -4,7 +4,8 @@ use crate::{checks, declare::Check};
 
 /// Every check there is, sorted by code. `cargo xtask new-check` adds a line.
 pub static CHECKS: &[&Check] = &[
-    &checks::memory::constant_preemption::CONSTANT_PREEMPTION, // S15
+    &checks::first_token::late_after_template::LATE_AFTER_TEMPLATE, // S01
+    &checks::memory::constant_preemption::CONSTANT_PREEMPTION,      // S15
 ];
 
 /// The check of that code (`S15`, whatever its case) or slug.

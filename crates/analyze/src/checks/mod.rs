@@ -1,3 +1,4 @@
 //! The checks: one file each, by family.
 
+pub mod first_token;
 pub mod memory;

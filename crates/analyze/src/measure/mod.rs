@@ -1,5 +1,6 @@
 //! Measurements: one file each, taken once a side whoever asks.
 
+pub mod client_ttft;
 pub(crate) mod counters;
 pub mod final_pages;
 pub mod kv_pool;
@@ -7,6 +8,9 @@ pub mod latency_means;
 pub mod output_length;
 pub mod page_demand;
 pub mod preemptions;
+pub mod prefill_rate;
+pub mod prompt_overlap;
+pub mod prompt_work;
 pub mod served;
 pub mod step_wait;
 pub mod trusted_counters;

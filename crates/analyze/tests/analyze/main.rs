@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod cases;
+mod checks_artefacts;
 mod compare_anything;
 mod compare_artefacts;
 mod compare_calibration;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[test]
 fn every_case_finds_what_it_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
-    let update = std::env::var_os("UPDATE").is_some();
+    let update = updating();
     let mut wrong = Vec::new();
     for folder in sorted(&root) {
         for case in sorted(&folder) {
@@ -40,6 +40,9 @@ fn every_check_has_each_kind_of_case() {
 /// A cause that no case supports was never seen to be found.
 #[test]
 fn every_cause_is_supported_by_a_case() {
+    if updating() {
+        return;
+    }
     for check in CHECKS {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(check.slug);
         let texts: String = sorted(&folder).iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
@@ -47,6 +50,11 @@ fn every_cause_is_supported_by_a_case() {
             assert!(texts.contains(&format!("\n  {} supported", cause.id)), "{}: no case for {}", check.slug, cause.id);
         }
     }
+}
+
+/// Whether findings are written instead of compared.
+fn updating() -> bool {
+    std::env::var_os("UPDATE").is_some()
 }
 
 fn sorted(folder: &Path) -> Vec<PathBuf> {

@@ -1,0 +1,3 @@
+//! The first token is late.
+
+pub mod late_after_template;

@@ -1,0 +1,106 @@
+//! What checks say of real captures.
+
+use firstcheck_analyze::{case::Case, diagnose::diagnose, settings::Settings, side::Side};
+use firstcheck_ingest::{Input, Limits, collect};
+use firstcheck_model::{
+    evidence::{Evidence, Sourced},
+    finding::{Cause, Finding, Outcome},
+    prompts::Prompts,
+};
+use std::path::{Path, PathBuf};
+
+fn captures() -> Option<PathBuf> {
+    let found = std::env::var_os("FIRSTCHECK_ARTEFACTS").map(|folder| Path::new(&folder).join("engine"));
+    if found.is_none() {
+        eprintln!("SKIPPED: set FIRSTCHECK_ARTEFACTS to the folder of real artefacts to run this test");
+    }
+    found
+}
+
+fn read(captures: &Path, name: &str) -> Evidence {
+    collect(vec![Input::Path(captures.join(name))], &Limits::default()).evidence
+}
+
+fn findings(base: Option<&Evidence>, side: &Evidence) -> Vec<Finding> {
+    let settings = Settings::default();
+    let (base, side) = (base.map(|base| Side::with(base, &settings)), Side::with(side, &settings));
+    diagnose(&Case { side: &side, base: base.as_ref(), settings: &settings })
+}
+
+fn present<'f>(findings: &'f [Finding], code: &str) -> &'f [Cause] {
+    let finding = findings.iter().find(|finding| finding.code == code).unwrap();
+    match &finding.outcome {
+        Outcome::Present { causes, .. } => causes,
+        other => panic!("{code}: {other:?}"),
+    }
+}
+
+fn supported(causes: &[Cause]) -> Vec<&str> {
+    causes.iter().filter(|cause| cause.is_supported()).map(Cause::id).collect()
+}
+
+/// Prompts like those of the captures: a long common text, with a number of their own in front or not.
+fn prompts(id_in_front: bool) -> Vec<Sourced<Prompts>> {
+    let common = "You are the support assistant of a shop. Rules: be brief, be kind, name the article. ".repeat(20);
+    let prompt = |at: u32| {
+        let front = if id_in_front {
+            format!("[request {:016x}]\n", u64::from(at).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+        } else {
+            String::new()
+        };
+        format!("{front}{common}\nQuestion: number {}", at * 7919)
+    };
+    vec![Sourced { label: "prompts.jsonl".into(), item: Prompts::Text((1..20).map(prompt).collect()) }]
+}
+
+#[test]
+fn a_request_id_in_front_of_shared_prompts_is_found() {
+    let Some(captures) = captures() else { return };
+    let mut base = read(&captures, "b_apc_on_shared_prefix");
+    let mut side = read(&captures, "b_apc_on_shared_prefix_uid_start");
+    let found = findings(Some(&base), &side);
+    let causes = present(&found, "S01");
+    assert!(supported(causes).is_empty(), "without prompts no cause is named: {causes:?}");
+    let Outcome::Present { facts, explains, .. } = &found[0].outcome else { panic!("{found:?}") };
+    // The hits that the page counts are those of the client's warm-up: of the window's tokens at most 3.3 % were found.
+    let hits = facts.iter().find(|fact| fact.text.contains("were cached")).unwrap();
+    assert!(hits.interval.is_some_and(|(low, high)| low == 0.0 && high < 0.035), "{hits:?}");
+    let explains = explains.as_ref().unwrap();
+    let ratio = explains.explained / explains.delta;
+    assert!((0.5..2.0).contains(&ratio) && (0.10..0.18).contains(&explains.explained), "{explains:?}");
+    (base.prompts, side.prompts) = (prompts(false), prompts(true));
+    assert_eq!(supported(present(&findings(Some(&base), &side), "S01")), ["volatile-text"]);
+}
+
+#[test]
+fn a_cache_that_is_off_is_found() {
+    let Some(captures) = captures() else { return };
+    let (base, side) = (read(&captures, "b_apc_on_shared_prefix"), read(&captures, "b_apc_off_shared_prefix"));
+    assert_eq!(supported(present(&findings(Some(&base), &side), "S01")), ["cache-off-or-salted"]);
+}
+
+#[test]
+fn a_pool_that_shrank_is_found() {
+    let Some(captures) = captures() else { return };
+    let (base, side) = (read(&captures, "c_kv_ample"), read(&captures, "c_kv_small_preempt"));
+    assert_eq!(supported(present(&findings(Some(&base), &side), "S15")), ["kv-pool-shrank"]);
+}
+
+#[test]
+fn healthy_captures_have_no_finding() {
+    let Some(captures) = captures() else { return };
+    let names =
+        ["a_baseline_e1", "a_baseline_e2", "a_baseline_a1", "h_mns64", "f_old_baseline", "b_apc_on_shared_prefix"];
+    let all: Vec<Evidence> = names.iter().map(|name| read(&captures, name)).collect();
+    for (name, side) in names.iter().zip(&all) {
+        // The last one has prompts of its own, so it is no base of the others.
+        for base in
+            std::iter::once(None).chain(all[..4].iter().map(Some)).filter(|base| base.is_none() || *name != names[5])
+        {
+            let found = findings(base, side);
+            let present: Vec<&Finding> =
+                found.iter().filter(|finding| matches!(finding.outcome, Outcome::Present { .. })).collect();
+            assert!(present.is_empty(), "{name}: {present:?}");
+        }
+    }
+}
