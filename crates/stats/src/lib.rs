@@ -13,6 +13,7 @@
 //! | effect, interval and p value over K pairs | [`design`], [`paired`], [`estimate`] |
 //! | decision against a margin | [`gate`], [`max_t`], [`sequential`], [`mde`] |
 //! | one run a side | [`batches`], [`welch`], [`prediction`] |
+//! | mean over pairs of what has no t statistic | [`resample`] |
 //! | diagnostics of one run | [`mser`], [`change`], [`rank`] |
 //! | parameters of a model | [`simplex`] |
 //!
@@ -38,6 +39,7 @@ pub mod proportion;
 pub mod quantile;
 pub mod rank;
 pub mod ratio;
+pub mod resample;
 pub mod sequential;
 pub mod simplex;
 pub mod student;

@@ -3,10 +3,11 @@
 use super::{
     belongs::Rows,
     clocks::{Offset, offsets},
-    stages::{Timed, of_span},
+    stages::{Timed, told},
+    traced::Traced,
 };
 use firstcheck_model::{moment::Moment, request::Requests, run::Clock, span::StageSpan, trace_span::TraceSpan};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of the spans.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -40,17 +41,21 @@ pub fn join_spans(spans: &[TraceSpan], requests: &Requests, clock: Clock) -> Joi
     let instances: BTreeSet<Option<&str>> = placed.iter().map(|(_, span)| span.instance.as_deref()).collect();
     let unplaced = instances.into_iter().filter(|instance| !offsets.contains_key(instance));
     result.unplaced = unplaced.map(|instance| instance.map(str::to_owned)).collect();
+    let mut by_request: BTreeMap<usize, Traced> = BTreeMap::new();
     for (row, span) in placed {
         let offset = offsets.get(&span.instance.as_deref());
         let shift = offset.map_or(0, |offset| (offset.seconds.0 * 1e9).round() as i64);
-        let moment = |unix: i64| Moment::at(unix.saturating_sub(started).saturating_add(shift));
-        result.stages.extend(of_span(span).into_iter().map(|Timed { stage, start, end }| StageSpan {
+        by_request.entry(row).or_default().add(told(span), shift.saturating_sub(started), span.instance.as_deref());
+    }
+    for (row, request) in by_request {
+        let stage = |(Timed { stage, start, end }, instance): (Timed, Option<&str>)| StageSpan {
             request: row as u32,
             stage,
-            start: moment(start),
-            end: moment(end),
-            replica: span.instance.clone(),
-        }));
+            start: Moment::at(start),
+            end: Moment::at(end),
+            replica: instance.map(str::to_owned),
+        };
+        result.stages.extend(request.stages().into_iter().map(stage));
     }
     result.offsets = offsets.into_values().collect();
     result.stages.sort_by_key(|span| (span.request, span.start));

@@ -7,6 +7,7 @@ mod join;
 mod json;
 mod protobuf;
 mod stages;
+mod traced;
 
 pub use clocks::Offset;
 pub use join::{Joined, join_spans};

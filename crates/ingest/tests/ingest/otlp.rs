@@ -9,7 +9,7 @@ use firstcheck_model::{
     request::{Fate, Request, Requests},
     run::{Clock, ClockKind},
     span::Stage,
-    trace_span::{AttributeValue, TraceSpan},
+    trace_span::{AttributeValue, Attributes, TraceSpan},
 };
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
@@ -86,10 +86,87 @@ fn stages_are_laid_on_the_clients_clock() {
     assert!(offset.consistent);
     let at = |stage| joined.stages.iter().find(|one| one.stage == stage).map(|one| (one.start, one.end)).unwrap();
     let ms = |ms: i64| Moment::at(ms * 1_000_000);
-    assert_eq!(at(Stage::EngineInput), (ms(1000), ms(1050)));
+    assert_eq!(at(Stage::FrontEnd), (ms(1000), ms(1050)));
     assert_eq!(at(Stage::Queue), (ms(1050), ms(1250)));
     assert_eq!(at(Stage::Prefill), (ms(1250), ms(1500)));
-    assert_eq!(at(Stage::Decode), (ms(1500), ms(3000)));
+    assert_eq!(at(Stage::DecodePreempted), (ms(1500), ms(3000)));
+}
+
+/// A span of the trace, in milliseconds from the run's start.
+fn span(name: &str, instance: &str, ms: std::ops::Range<i64>, attributes: &[(&str, f64)]) -> TraceSpan {
+    let attributes = attributes.iter().map(|(name, value)| ((*name).to_owned(), AttributeValue::Float(*value)));
+    TraceSpan {
+        trace_id: TRACE.into(),
+        span_id: "b7ad6b7169203331".into(),
+        parent_id: None,
+        name: name.into(),
+        start_unix_ns: START + ms.start * 1_000_000,
+        end_unix_ns: START + ms.end * 1_000_000,
+        service: None,
+        instance: Some(instance.into()),
+        failed: false,
+        attributes: Attributes(attributes.collect()),
+    }
+}
+
+/// An engine's account: queue, prefill, decode, time to first token and the whole, in seconds, and its tokens.
+fn account(instance: &str, start: i64, [queue, prefill, decode, ttft, e2e, tokens]: [f64; 6]) -> TraceSpan {
+    let attributes = [
+        ("gen_ai.latency.time_in_queue", queue),
+        ("gen_ai.latency.time_in_model_prefill", prefill),
+        ("gen_ai.latency.time_in_model_decode", decode),
+        ("gen_ai.latency.time_to_first_token", ttft),
+        ("gen_ai.latency.e2e", e2e),
+        ("gen_ai.usage.completion_tokens", tokens),
+    ];
+    span("llm_request", instance, start..start + (e2e * 1e3) as i64, &attributes)
+}
+
+/// The stages in order, with their times in milliseconds.
+fn stages(spans: &[TraceSpan]) -> Vec<(Stage, i64, i64)> {
+    let joined = join_spans(spans, &run(0, 10_000_000_000), clock());
+    let ms = |at: Moment| at.get().unwrap() / 1_000_000;
+    joined.stages.iter().map(|one| (one.stage, ms(one.start), ms(one.end))).collect()
+}
+
+#[test]
+fn the_finest_account_of_a_request_counts_and_nothing_counts_twice() {
+    let hop = |name: &str, ms| span(name, "gateway", ms, &[]);
+    let whole = account("engine", 100, [0.1, 0.2, 1.0, 0.35, 1.4, 50.0]);
+    let slice = |name: &str, ms| span(name, "engine", ms, &[]);
+    let told = [
+        (Stage::FrontEnd, 100, 150),
+        (Stage::Queue, 150, 250),
+        (Stage::Prefill, 250, 450),
+        (Stage::DecodePreempted, 450, 1450),
+        (Stage::Detokenize, 1450, 1500),
+    ];
+    let hops = [hop("gateway.request_orchestration", 10..40), hop("llm_d.pd_proxy.prefill", 60..450)];
+    let accounted = [&hops[..], &[whole.clone()]].concat();
+    assert_eq!(stages(&accounted), told, "an account says more than hops to it");
+    assert_eq!(stages(&hops), [(Stage::Network, 10, 40), (Stage::PrefillPool, 60, 450)]);
+    let sliced = [slice("tokenize", 100..120), slice("prefill_waiting", 140..250), slice("decode_forward", 450..1450)];
+    let expected = [(Stage::Tokenize, 100, 120), (Stage::Queue, 140, 250), (Stage::Decode, 450, 1450)];
+    assert_eq!(stages(&[&sliced[..], &[whole]].concat()), expected, "and slices more than an account");
+}
+
+#[test]
+fn two_pools_of_one_request_meet_in_its_hand_over() {
+    let prefill = account("prefill-0", 100, [0.1, 0.2, 0.0, 0.35, 0.35, 1.0]);
+    let decode = account("decode-0", 500, [0.3, 0.02, 1.0, 0.34, 1.36, 50.0]);
+    let told = [
+        (Stage::FrontEnd, 100, 150),
+        (Stage::Queue, 150, 250),
+        (Stage::Prefill, 250, 450),
+        (Stage::HandOver, 450, 820),
+        (Stage::FirstDecode, 820, 840),
+        (Stage::DecodePreempted, 840, 1840),
+        (Stage::Detokenize, 1840, 1860),
+    ];
+    assert_eq!(stages(&[decode.clone(), prefill]), told, "in whichever order they come");
+    // Two attempts are two accounts.
+    let again = account("decode-0", 2_000, [0.3, 0.02, 1.0, 0.34, 1.36, 50.0]);
+    assert_eq!(stages(&[decode, again]).len(), 10);
 }
 
 #[test]

@@ -48,11 +48,13 @@ pub fn export(service: &str, pid: u32, zero_unix_ns: i64, spans: &[RequestSpan])
 fn told(span: &RequestSpan, zero_unix_ns: i64) -> Option<Value> {
     let life = &span.life;
     let (scheduled, first, last) = (life.scheduled_ns?, life.first_token_ns?, life.last_token_ns?);
+    // The front end takes these: when it has a token, not when the step ended.
+    let (first_seen, last_seen) = (life.first_seen_ns?, life.last_seen_ns?);
     let seconds = |key: &str, ns: i64| json!({"key": key, "value": {"doubleValue": ns as f64 * 1e-9}});
     let number = |key: &str, value: u32| json!({"key": key, "value": {"intValue": value.to_string()}});
     let mut attributes = vec![
-        seconds("gen_ai.latency.time_to_first_token", first - life.arrival_ns),
-        seconds("gen_ai.latency.e2e", last - life.arrival_ns),
+        seconds("gen_ai.latency.time_to_first_token", first_seen - life.arrival_ns),
+        seconds("gen_ai.latency.e2e", last_seen - life.arrival_ns),
         seconds("gen_ai.latency.time_in_queue", scheduled - life.queued_ns),
         number("gen_ai.usage.prompt_tokens", span.prompt_tokens),
         number("gen_ai.usage.completion_tokens", span.output_tokens),
@@ -69,7 +71,7 @@ fn told(span: &RequestSpan, zero_unix_ns: i64) -> Option<Value> {
         "name": "llm_request",
         "kind": 2,
         "startTimeUnixNano": (zero_unix_ns + life.arrival_ns).to_string(),
-        "endTimeUnixNano": (zero_unix_ns + last).to_string(),
+        "endTimeUnixNano": (zero_unix_ns + last_seen).to_string(),
         "attributes": attributes,
         "status": {},
         "flags": 256,

@@ -33,6 +33,8 @@ impl Engine {
         self.speaking += u32::from(speech.is_some());
         let prompt_tokens = request.prompt.len() as u32;
         let (server, tokenised_ns) = self.servers.accept(&self.config.frontend, now_ns, prompt_tokens);
+        let frontend_ns = (self.config.frontend_seconds * 1e9).round() as i64;
+        let ready_ns = tokenised_ns.saturating_add(frontend_ns);
         let id = self.slots.insert(RequestState {
             generation: 0,
             tag: request.tag,
@@ -60,13 +62,11 @@ impl Engine {
             runaway,
             server,
             held: Vec::new(),
-            life: Life { arrival_ns: now_ns, queued_ns: now_ns, ..Life::default() },
+            life: Life { arrival_ns: now_ns, tokenised_ns: ready_ns, queued_ns: now_ns, ..Life::default() },
         });
         self.prefilling_tokens += u64::from(prompt_tokens);
-        let frontend_ns = (self.config.frontend_seconds * 1e9).round() as i64;
         let worked = self.config.frontend.work_seconds(prompt_tokens);
         self.stats.cpu.api_ns += frontend_ns + (worked * 1e9).round() as i64;
-        let ready_ns = tokenised_ns.saturating_add(frontend_ns);
         // Servers of different load hand on out of order.
         let place = self.incoming.iter().rev().take_while(|(other_ns, _)| *other_ns > ready_ns).count();
         self.incoming.insert(self.incoming.len() - place, (ready_ns, id.slot));

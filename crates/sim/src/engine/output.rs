@@ -50,7 +50,9 @@ impl Engine {
         }
         request.life.last_token_ns = Some(now_ns);
         let seen_ns = self.send(slot, start, finish.is_some(), now_ns);
-        let request = &self.slots[slot];
+        let request = &mut self.slots[slot];
+        request.life.first_seen_ns.get_or_insert(seen_ns);
+        request.life.last_seen_ns = Some(seen_ns);
         if first {
             let prompt = request.prompt_len();
             self.prefilling_tokens = self.prefilling_tokens.saturating_sub(u64::from(prompt));

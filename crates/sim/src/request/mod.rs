@@ -137,6 +137,8 @@ pub struct RequestState {
 pub struct Life {
     /// Handed to the server.
     pub arrival_ns: i64,
+    /// Its prompt is tokenised: the core may take it in.
+    pub tokenised_ns: i64,
     /// Taken in by the engine's core, which looks for new requests between two steps.
     pub queued_ns: i64,
     /// First scheduled; `None` until then.
@@ -145,6 +147,10 @@ pub struct Life {
     pub first_token_ns: Option<i64>,
     /// End of the step that gave its latest token.
     pub last_token_ns: Option<i64>,
+    /// When the API server had its first token.
+    pub first_seen_ns: Option<i64>,
+    /// When the API server had its latest token.
+    pub last_seen_ns: Option<i64>,
     /// Prompt tokens found in a cache at its first admission, whichever.
     pub cached_tokens: u32,
     /// Of those, the ones that came from outside the GPU's own cache.
@@ -155,9 +161,24 @@ pub struct Life {
     pub recomputed_tokens: u64,
     /// Time between a preemption and the next admission, summed.
     pub preempted_ns: i64,
+    /// The part of it before the first token.
+    pub preempted_in_prefill_ns: i64,
     /// When it was last preempted, with the tokens computed until then.
     #[serde(skip)]
     pub(crate) thrown_out: Option<(i64, u32)>,
+}
+
+impl Life {
+    /// Books an admission at `now_ns` that finds `found` tokens computed: one after a preemption ends its wait and says
+    /// how much has to be computed again.
+    pub(crate) fn readmitted(&mut self, now_ns: i64, found: u32) {
+        let Some((since_ns, computed)) = self.thrown_out.take() else { return };
+        self.preempted_ns += now_ns - since_ns;
+        if self.first_token_ns.is_none() {
+            self.preempted_in_prefill_ns += now_ns - since_ns;
+        }
+        self.recomputed_tokens += u64::from(computed.saturating_sub(found));
+    }
 }
 
 impl RequestState {

@@ -155,10 +155,7 @@ fn settle(request: &mut RequestState, found: u32, now_ns: i64, decisions: &mut D
         decisions.external_queries += u64::from(request.num_tokens() - local);
         decisions.external_hits += u64::from(external);
     }
-    if let Some((since_ns, computed)) = request.life.thrown_out.take() {
-        request.life.preempted_ns += now_ns - since_ns;
-        request.life.recomputed_tokens += u64::from(computed.saturating_sub(found));
-    }
+    request.life.readmitted(now_ns, found);
     request.status = Status::Running;
     request.num_computed = found;
 }

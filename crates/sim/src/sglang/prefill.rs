@@ -291,8 +291,5 @@ fn settle(request: &mut RequestState, cached: u32, now_ns: i64, decisions: &mut 
         decisions.prefix_queries += u64::from(request.num_tokens());
         decisions.prefix_hits += u64::from(cached);
     }
-    if let Some((since_ns, computed)) = request.life.thrown_out.take() {
-        request.life.preempted_ns += now_ns - since_ns;
-        request.life.recomputed_tokens += u64::from(computed.saturating_sub(cached));
-    }
+    request.life.readmitted(now_ns, cached);
 }

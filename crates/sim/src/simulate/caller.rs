@@ -3,7 +3,7 @@
 use super::{
     SimError, SimulateOptions, Truth, nanoseconds_of,
     plan::{Action, Plan},
-    truth::RequestTruth,
+    truth::{RequestTruth, Seen},
 };
 use crate::{
     deployment::{
@@ -336,12 +336,20 @@ impl<'a> Caller<'a> {
         request.prompt_tokens = Some(ended.prompt_tokens);
         request.cached_tokens = Some(ended.life.cached_tokens);
         request.finish = Some(finish);
+        let at_ns = |moment: Moment| moment.get().unwrap_or(seen_ns);
+        let seen = Seen {
+            intended_ns: at_ns(request.intended),
+            sent_ns: at_ns(request.sent),
+            first_token_ns: at_ns(request.first_token),
+            last_token_ns: at_ns(request.last_token),
+        };
         self.truth.recomputed_tokens += ended.life.recomputed_tokens;
         self.truth.requests[row] = Some(RequestTruth {
             replica: replica as u32,
             attempts: self.attempts[row],
             prompt_tokens: ended.prompt_tokens,
             output_tokens: ended.output_tokens,
+            seen,
             life: ended.life,
             handed_over: self.handed_over.get(row).copied().flatten(),
         });

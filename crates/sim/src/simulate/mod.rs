@@ -1,5 +1,6 @@
 //! A whole run in virtual time: the same trace that a client would offer to a server, without a server.
 
+mod account;
 mod artefacts;
 mod caller;
 mod drive;
@@ -14,8 +15,9 @@ mod tracing;
 mod truth;
 
 pub use crate::emit::attachment::Attachment;
+pub use account::StageAccount;
 pub use artefacts::Artefacts;
-pub use truth::{FaultTruth, ReplicaTruth, RequestTruth, Truth};
+pub use truth::{FaultTruth, ReplicaTruth, RequestTruth, Seen, Truth};
 
 use crate::{
     config::EngineConfig,

@@ -8,6 +8,7 @@ use crate::{
         calendar::WallClock,
         outputs::{self, Answer},
     },
+    request::Life,
 };
 use firstcheck_model::{
     TOOL,
@@ -89,31 +90,53 @@ fn punctual() -> ClientHealth {
     }
 }
 
-/// The stages that request spans tell: queue, prefill, decode; between two pools, the transfer. A wait after a preemption
-/// lies within decode.
+/// The stages that a server's account of a request tells: where its front end's time and its core's do not fit together,
+/// the rest is the front end's. A wait after a preemption lies within decode.
 fn spans(row: u32, request: Option<&RequestTruth>, name: impl Fn(u32) -> Option<String>) -> Vec<StageSpan> {
     let Some(truth) = request else { return Vec::new() };
-    // Of two pools, the first computes the prompt.
-    let (prompt, prompt_replica) = match &truth.handed_over {
-        None => (&truth.life, truth.replica),
-        Some(handed_over) => (&handed_over.prefill, handed_over.prefill_replica),
+    let mut spans = Vec::new();
+    let mut push = |stage, replica, start, end| {
+        let (start, end) = (Moment::at(start), Moment::at(end));
+        spans.push(StageSpan { request: row, stage, start, end, replica: name(replica) });
     };
-    let (Some(scheduled), Some(prefilled)) = (prompt.scheduled_ns, prompt.first_token_ns) else { return Vec::new() };
-    let (Some(first), Some(last)) = (truth.life.first_token_ns, truth.life.last_token_ns) else { return Vec::new() };
-    let span = |stage, replica, start, end| StageSpan {
-        request: row,
-        stage,
-        start: Moment::at(start),
-        end: Moment::at(end),
-        replica: name(replica),
+    let Some(own) = Told::of(&truth.life) else { return Vec::new() };
+    let (prompt, replica) = match &truth.handed_over {
+        None => (own, truth.replica),
+        Some(handed_over) => match Told::of(&handed_over.prefill) {
+            Some(told) => (told, handed_over.prefill_replica),
+            None => return Vec::new(),
+        },
     };
-    let mut spans = vec![
-        span(Stage::Queue, prompt_replica, prompt.queued_ns, scheduled),
-        span(Stage::Prefill, prompt_replica, scheduled, prefilled),
-    ];
-    if let Some(handed_over) = truth.handed_over.filter(|handed_over| handed_over.tokens > 0) {
-        spans.push(span(Stage::KvTransfer, truth.replica, handed_over.transfer_start_ns, handed_over.arrived_ns));
+    push(Stage::FrontEnd, replica, truth.prompt_life().arrival_ns, prompt.queued_ns);
+    push(Stage::Queue, replica, prompt.queued_ns, prompt.scheduled_ns);
+    push(Stage::Prefill, replica, prompt.scheduled_ns, prompt.first_ns);
+    if truth.handed_over.is_some() {
+        push(Stage::HandOver, truth.replica, prompt.first_ns, own.scheduled_ns);
+        push(Stage::FirstDecode, truth.replica, own.scheduled_ns, own.first_ns);
     }
-    spans.push(span(Stage::Decode, truth.replica, first, last));
+    push(Stage::DecodePreempted, truth.replica, own.first_ns, own.decoded_ns);
+    push(Stage::Detokenize, truth.replica, own.decoded_ns, own.last_ns);
     spans
+}
+
+/// A request's moments as a server's account gives them: durations, laid backwards from the first token and forwards
+/// from it.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    queued_ns: i64,
+    scheduled_ns: i64,
+    first_ns: i64,
+    decoded_ns: i64,
+    last_ns: i64,
+}
+
+impl Told {
+    fn of(life: &Life) -> Option<Self> {
+        let (scheduled, first, last) = (life.scheduled_ns?, life.first_token_ns?, life.last_token_ns?);
+        let first_ns = life.first_seen_ns?;
+        let scheduled_ns = first_ns - (first - scheduled);
+        let decoded_ns = first_ns + (last - first);
+        let queued_ns = scheduled_ns - (scheduled - life.queued_ns);
+        Some(Self { queued_ns, scheduled_ns, first_ns, decoded_ns, last_ns: life.last_seen_ns?.max(decoded_ns) })
+    }
 }

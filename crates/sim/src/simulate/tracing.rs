@@ -1,6 +1,6 @@
 //! Trace ids that the client sends, and the spans that the servers export under them.
 
-use super::truth::{RequestTruth, Truth};
+use super::truth::Truth;
 use crate::{
     deployment::Deployment,
     emit::{
@@ -9,6 +9,7 @@ use crate::{
         spans::{RequestSpan, export},
     },
     kv_cache::hash::mix,
+    request::Life,
 };
 use firstcheck_model::request::Requests;
 
@@ -19,7 +20,10 @@ const BATCH: usize = 512;
 struct Ids {
     trace: String,
     parent: String,
+    /// Of the server that answers.
     span: String,
+    /// Of the server that computes the prompt for another one.
+    prefill: String,
 }
 
 impl Ids {
@@ -30,6 +34,7 @@ impl Ids {
             trace: format!("{:016x}{:016x}", draw(1), draw(2) | 1),
             parent: format!("{:016x}", draw(3) | 1),
             span: format!("{:016x}", draw(4) | 1),
+            prefill: format!("{:016x}", draw(5) | 1),
         }
     }
 }
@@ -43,29 +48,57 @@ pub(super) fn mark(requests: &mut Requests, seed: u64) {
     }
 }
 
+/// A request as one server knows it.
+struct Known<'t> {
+    row: usize,
+    life: &'t Life,
+    prompt_tokens: u32,
+    output_tokens: u32,
+    /// Whether it computed the prompt for another one.
+    prefill: bool,
+}
+
+/// What replica `replica` knows, in order of the requests' ends.
+fn known(truth: &Truth, replica: usize) -> Vec<Known<'_>> {
+    let mut all = Vec::new();
+    for (row, request) in truth.requests.iter().enumerate().filter_map(|(row, one)| Some((row, one.as_ref()?))) {
+        let (prompt_tokens, output_tokens) = (request.prompt_tokens, request.output_tokens);
+        if request.replica as usize == replica {
+            all.push(Known { row, life: &request.life, prompt_tokens, output_tokens, prefill: false });
+        }
+        let first = request.handed_over.as_ref().filter(|pools| pools.prefill_replica as usize == replica);
+        all.extend(first.map(|pools| Known {
+            row,
+            life: &pools.prefill,
+            prompt_tokens,
+            output_tokens: 1,
+            prefill: true,
+        }));
+    }
+    all.sort_by_key(|one| (one.life.last_token_ns, one.row));
+    all
+}
+
 /// What the servers export: a line a batch, replica by replica, in order of the requests' ends.
 pub(super) fn traces(truth: &Truth, requests: &Requests, deployment: &Deployment, seed: u64) -> Attachment {
     let zero_unix_ns = WallClock::default().unix_ns(0);
     let mut text = String::new();
     for replica in 0..deployment.replicas.len() {
-        let told = truth.requests.iter().enumerate().filter_map(|(row, request)| Some((row, request.as_ref()?)));
-        let mut own: Vec<(usize, &RequestTruth)> =
-            told.filter(|(_, request)| request.replica as usize == replica).collect();
-        own.sort_by_key(|(row, request)| (request.life.last_token_ns, *row));
-        let span = |(row, request): &(usize, &RequestTruth)| {
-            let ids = Ids::of(seed, *row);
+        let span = |one: &Known| {
+            let ids = Ids::of(seed, one.row);
+            let asked = requests.0.get(one.row).and_then(|request| request.requested_tokens);
             RequestSpan {
                 request_id: format!("cmpl-{}-0", ids.trace),
                 trace_id: ids.trace,
                 parent_id: Some(ids.parent),
-                span_id: ids.span,
-                prompt_tokens: request.prompt_tokens,
-                output_tokens: request.output_tokens,
-                max_tokens: requests.0.get(*row).and_then(|request| request.requested_tokens),
-                life: request.life,
+                span_id: if one.prefill { ids.prefill } else { ids.span },
+                prompt_tokens: one.prompt_tokens,
+                output_tokens: one.output_tokens,
+                max_tokens: if one.prefill { Some(1) } else { asked },
+                life: *one.life,
             }
         };
-        for batch in own.chunks(BATCH) {
+        for batch in known(truth, replica).chunks(BATCH) {
             let spans: Vec<RequestSpan> = batch.iter().map(span).collect();
             let pid = 2375 + 1000 * replica as u32;
             text.push_str(&export(&deployment.name_of(replica), pid, zero_unix_ns, &spans));

@@ -73,13 +73,33 @@ pub struct RequestTruth {
     pub prompt_tokens: u32,
     /// Tokens generated.
     pub output_tokens: u32,
+    /// What its client knows of it.
+    pub seen: Seen,
     /// Its course; of two pools, in the one that answered.
     pub life: Life,
     /// How it came from one pool to the other, where there are two.
     pub handed_over: Option<HandedOver>,
 }
 
+/// Moments of a request at its client, nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Seen {
+    /// When it was to be sent.
+    pub intended_ns: i64,
+    /// When it was sent.
+    pub sent_ns: i64,
+    /// When its first token came.
+    pub first_token_ns: i64,
+    /// When its last token came.
+    pub last_token_ns: i64,
+}
+
 impl RequestTruth {
+    /// Its course where its prompt was computed.
+    pub fn prompt_life(&self) -> &Life {
+        self.handed_over.as_ref().map_or(&self.life, |handed_over| &handed_over.prefill)
+    }
+
     /// Between arrival and the core's taking it in, nanoseconds.
     pub fn engine_input_ns(&self) -> i64 {
         self.life.queued_ns - self.life.arrival_ns

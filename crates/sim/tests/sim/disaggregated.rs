@@ -48,11 +48,35 @@ fn each_prompt_is_computed_once_and_comes_across() {
     let computed = |pool| total(&simulated, pool, "vllm:request_prefill_kv_computed_tokens_sum");
     assert!(computed("decode") <= 80.0, "{}", computed("decode"));
     assert!(computed("prefill") > 0.5 * prompts as f64);
-    let transfers = simulated.recording.spans.iter().filter(|span| span.stage == Stage::KvTransfer);
+    let transfers = simulated.recording.spans.iter().filter(|span| span.stage == Stage::HandOver);
     assert_eq!(transfers.count(), 80);
     let mut pages: Vec<&str> = simulated.recording.signals.iter().map(|series| series.page.as_str()).collect();
     pages.dedup();
     assert_eq!(pages, ["prefill-0", "prefill-1", "decode-0", "decode-1"]);
+}
+
+#[test]
+fn the_account_of_a_request_is_all_that_its_client_waited() {
+    let mut two = pools(|_| {});
+    two.routing.overhead_seconds = 0.01;
+    two.client.flush_seconds = 0.05;
+    let mut small = Deployment::single(firstcheck_sim::EngineConfig { num_gpu_blocks: 520, ..config() });
+    small.client.concurrency_gate = Some(40);
+    let mut preempted = 0;
+    for deployment in [two, small] {
+        let simulated = play(&deployment, 120, 40.0);
+        for (request, truth) in simulated.recording.requests.0.iter().zip(&simulated.truth.requests) {
+            let truth = truth.unwrap();
+            let (first, last) = (truth.to_first_token().unwrap(), truth.to_last_token().unwrap());
+            let waited = |until: firstcheck_model::moment::Moment| until.ns_since(request.intended).unwrap();
+            assert_eq!(first.total_ns(), waited(request.first_token));
+            assert_eq!(last.total_ns(), waited(request.last_token));
+            assert!(Stage::ALL.iter().all(|stage| first.of_ns(*stage) >= 0 && last.of_ns(*stage) >= 0));
+            assert_eq!(last.of_ns(Stage::DecodePreempted) > 0, request.output_tokens > Some(1));
+            preempted += last.of_ns(Stage::Preempted);
+        }
+    }
+    assert!(preempted > 0, "the small pool throws requests out");
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn an_open_loop_is_recorded_event_by_event() {
     let expected: u32 = trace.items.iter().filter_map(|item| item.output_tokens).sum();
     assert_eq!(recording.events.len(), expected as usize);
     assert!(recording.requests.0.iter().all(|request| request.fate == Fate::Completed));
-    assert_eq!(recording.spans.len(), 300);
+    assert_eq!(recording.spans.len(), 500);
     for (row, request) in recording.requests.0.iter().enumerate() {
         let truth = simulated.truth.requests[row].unwrap();
         assert_eq!(request.intended, request.sent);
@@ -60,7 +60,8 @@ fn an_open_loop_is_recorded_event_by_event() {
         assert_eq!(request.last_token.get(), truth.life.last_token_ns);
         let stage = |stage| recording.spans.iter().find(|s| s.request == row as u32 && s.stage == stage).unwrap();
         assert_eq!(stage(Stage::Queue).end, stage(Stage::Prefill).start);
-        assert_eq!(stage(Stage::Decode).end, request.last_token);
+        assert_eq!(stage(Stage::DecodePreempted).end, request.last_token);
+        assert_eq!(stage(Stage::FrontEnd).start, request.sent);
         let input = truth.engine_input_ns();
         let ttft = request.first_token.ns_since(request.sent).unwrap();
         assert_eq!(ttft, input + truth.queue_ns().unwrap() + truth.prefill_ns().unwrap());

@@ -3,6 +3,7 @@
 use firstcheck_stats::design::{Code, Design};
 use firstcheck_stats::paired::estimate;
 use firstcheck_stats::quantile::Sample;
+use firstcheck_stats::resample::mean_interval;
 use firstcheck_stats::welch::welch;
 
 use crate::random::Normals;
@@ -12,6 +13,32 @@ fn assert_share(hits: usize, studies: usize, nominal: f64, what: &str) {
     let share = hits as f64 / studies as f64;
     let allowed = 4.0 * (nominal * (1.0 - nominal) / studies as f64).sqrt();
     assert!((share - nominal).abs() < allowed, "{what}: {share}, nominal {nominal} ± {allowed}");
+}
+
+#[test]
+fn resampled_intervals_of_eight_pairs_cover() {
+    let mut normals = Normals::new(3);
+    let (studies, mean) = (2_000, 0.3);
+    let (mut covered, mut skewed) = (0, 0);
+    for study in 0..studies {
+        let values: Vec<f64> = (0..8).map(|_| mean + 0.1 * normals.next()).collect();
+        covered += usize::from(mean_interval(&values, 0.90, 1_000, study as u64).unwrap().contains(mean));
+        // Lognormal, as shares of a tail are.
+        let values: Vec<f64> = (0..8).map(|_| (0.5 * normals.next()).exp()).collect();
+        skewed += usize::from(mean_interval(&values, 0.90, 1_000, study as u64).unwrap().contains(0.125_f64.exp()));
+    }
+    assert_share(covered, studies, 0.90, "normal, two-sided 90 %");
+    assert!(skewed as f64 / studies as f64 > 0.82, "lognormal: {skewed} of {studies}");
+}
+
+#[test]
+fn resampling_refuses_what_it_cannot_do() {
+    assert!(mean_interval(&[1.0; 5], 0.9, 1_000, 1).is_err());
+    assert!(mean_interval(&[1.0; 8], 1.0, 1_000, 1).is_err());
+    assert!(mean_interval(&[1.0; 8], 0.9, 0, 1).is_err());
+    assert!(mean_interval(&[f64::NAN; 8], 0.9, 1_000, 1).is_err());
+    let same = mean_interval(&[2.0; 8], 0.9, 100, 1).unwrap();
+    assert_eq!((same.lo, same.hi), (2.0, 2.0));
 }
 
 #[test]
