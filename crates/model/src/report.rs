@@ -203,11 +203,14 @@ pub struct CellRow {
     pub why: Vec<String>,
 }
 
-/// Where time was gained or lost.
+/// Where time was gained or lost. The rows of one total (same `of`, same `basis`) add up to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StageRow {
-    /// Stage name.
+    /// The stage by what it contains; `unexplained` is what the others leave of the total.
     pub stage: String,
+    /// Names of the stages in it that nothing tells apart; empty for what is not explained.
+    #[serde(default)]
+    pub contains: Vec<String>,
     /// What is split (`ttft p95`, `ttft mean`).
     pub of: String,
     /// Base's part.
@@ -220,10 +223,13 @@ pub struct StageRow {
     pub interval: Option<[f64; 2]>,
     /// Unit of the delta.
     pub unit: String,
-    /// Share of the total delta.
+    /// Share of the total delta; null where the total did not change for certain.
     pub share: Option<f64>,
-    /// `spans` or `histogram means`.
+    /// `spans`, `histogram means`, or `not observable`: then the row is the total.
     pub basis: String,
+    /// What would make it observable.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 /// Where a signature stands.

@@ -39,9 +39,10 @@ pub(crate) fn page(report: &Report, style: &Style) -> String {
     }
     blocks.extend(metric_table(report, style.all));
     blocks.extend(signature_list(report));
-    let (splits, others) = stages::chosen(&report.stages);
-    blocks.extend(splits.into_iter().map(split));
-    blocks.extend((others > 0).then(|| format!("{others} more splits: --format json\n")));
+    let chosen = stages::chosen(&report.stages);
+    blocks.extend(chosen.splits.into_iter().map(split));
+    blocks.extend(chosen.unseen.into_iter().map(|total| format!("{}\n", escape(&stages::unseen(total)))));
+    blocks.extend((chosen.others > 0).then(|| format!("{} more splits: --format json\n", chosen.others)));
     blocks.extend(report.findings.iter().map(finding));
     let unread = report.unread.iter().map(|one| {
         let place = one.line.map_or(String::new(), |line| format!(":{line}"));
@@ -119,30 +120,8 @@ fn metric_table(report: &Report, all: bool) -> Option<String> {
 }
 
 fn split(split: &[StageRow]) -> String {
-    let mut table = Table::new(&[
-        ("stage", Align::Left),
-        ("base", Align::Right),
-        ("candidate", Align::Right),
-        ("delta", Align::Right),
-        ("share", Align::Right),
-    ]);
-    for row in split {
-        let part = |value: Option<f64>| value.map_or(number::MISSING.into(), |v| number::value(v, &row.unit));
-        table.row(vec![
-            row.stage.clone(),
-            part(row.base),
-            part(row.candidate),
-            number::signed(row.delta, &row.unit),
-            row.share.map_or(String::new(), number::share),
-        ]);
-    }
-    format!(
-        "### {}
-
-{}",
-        escape(&stages::title(split)),
-        table.markdown()
-    )
+    let table = stages::table(split, None, str::to_owned);
+    format!("### {}\n\n{}", escape(&stages::title(split)), table.markdown())
 }
 
 fn finding(finding: &Finding) -> String {

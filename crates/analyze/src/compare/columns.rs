@@ -1,6 +1,9 @@
 //! The requests of a run's window as columns, in the order of the plan.
 
-use super::{attribute::StageTimes, policy::Policy};
+use super::{
+    attribute::{ServerMeans, StageTimes},
+    policy::Policy,
+};
 use firstcheck_model::{
     evidence::RunEvidence,
     metric::Metric,
@@ -43,6 +46,8 @@ pub(super) struct Columns {
     pub lines: Vec<Line>,
     /// Stage times of each line, where there are spans.
     pub stages: StageTimes,
+    /// The engine's own means over the window.
+    pub server: Option<ServerMeans>,
 }
 
 impl Line {
@@ -88,11 +93,11 @@ impl Columns {
     /// The columns of a run's window.
     pub fn of(run: &RunEvidence, slo: Option<&Slo>, policy: &Policy) -> Self {
         if !matches!(run.info.detail, Detail::Events | Detail::Requests) {
-            return Self::default();
+            return Self { server: Some(ServerMeans::of(run)), ..Self::default() };
         }
         let streams = run.streams.is_some();
         let lines = run.window().map(|(row, r)| Line::of(row, r, run.longest_gap(row), streams, slo)).collect();
-        Self { lines, stages: StageTimes::of(run, policy) }
+        Self { lines, stages: StageTimes::of(run, policy), server: Some(ServerMeans::of(run)) }
     }
 
     /// The latencies of that metric in the order of the plan; none where no completed request has one, so that

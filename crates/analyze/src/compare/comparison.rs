@@ -1,7 +1,7 @@
 //! A comparison as it grows, pair by pair, and the report it ends in.
 
 use super::{
-    attribute,
+    attribute::{self, Scope, Splits},
     columns::Columns,
     comparability::{self, Comparability, Level, Reach, Ruling},
     condition,
@@ -179,8 +179,7 @@ impl Comparison {
     fn stages_of(&self, judgings: &[Judging], report: &mut Report) {
         let fails = |judging: &&Judging| judging.verdict().0 == Verdict::Fail;
         let Some(judging) = judgings.iter().find(fails).or(judgings.first()) else { return };
-        let splits: Vec<_> = judging.pairs.iter().map(|pair| &pair.splits[..]).collect();
-        report.stages = attribute::rows(&splits, 1.0 - 2.0 * judging.setting.alpha);
+        self.split(report, &judging.pairs, judging.name.as_deref(), 1.0 - 2.0 * judging.setting.alpha);
         if let Some(name) = judging.name.as_ref().filter(|_| !report.stages.is_empty()) {
             report.notes.push(format!("the split of time is of the cell {name}"));
         }
@@ -195,8 +194,15 @@ impl Comparison {
         };
         self.exploratory(&runs, report);
         self.finish_rows(report, 0, &[pair]);
-        report.stages = attribute::rows(&[&pair.splits[..]], 1.0 - 2.0 * self.policy.alpha);
+        self.split(report, &[pair], None, 1.0 - 2.0 * self.policy.alpha);
         refuse(report, std::iter::once(&pair.comparable));
+    }
+
+    /// Where the time of what moved in a cell went.
+    fn split(&self, report: &mut Report, pairs: &[&Pair], cell: Option<&str>, confidence: f64) {
+        let splits: Vec<&Splits> = pairs.iter().map(|pair| &pair.splits).collect();
+        let scope = Scope { metrics: &report.metrics, cell, confidence, policy: &self.policy };
+        report.stages = attribute::rows(&splits, &scope);
     }
 
     fn by_replicates(&self, report: &mut Report) {

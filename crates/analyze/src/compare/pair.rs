@@ -1,7 +1,7 @@
 //! A pair of runs reduced to one number a metric.
 
 use super::{
-    attribute::{self, Split},
+    attribute::{self, Splits},
     columns::{Columns, Line},
     comparability::{self, Comparability},
     plan::{Key, is_latency},
@@ -27,7 +27,7 @@ pub(super) struct Pair {
     pub complete_on_both: Option<f64>,
     /// Tail asymmetry of TTFT and of E2E, in log points.
     pub asymmetry: Vec<(Metric, f64)>,
-    pub splits: Vec<Split>,
+    pub splits: Splits,
     /// What is looked at in every slice.
     pub slice_keys: Vec<Key>,
     /// The pair slice by slice; empty where the runs did not replay one trace.

@@ -167,6 +167,9 @@ policy! {
     signature_shown: f64 = 0.25, ["1"] "Smallest relative change without an interval that a signature counts.";
     signature_queue_share: f64 = 0.3, ["1"] "Share of a rise in TTFT that the queue has to take for the queue to count as grown.";
     signature_stable_share: f64 = 0.5, ["1"] "TTFT counts as stable beside a rise in ITL while it rises by less than this part of it, in log points.";
+    ledger_tolerance: f64 = 0.1, ["1"] "Largest relative difference between the requests that the engine and the client count, for the engine's means to be held against the client's.";
+    share_floor: f64 = 0.01, ["1"] "Relative change of a total below which one pair does not divide it into shares.";
+    resamples: u32 = 4_000, ["count"] "Resamples of the pairs behind the intervals of a quantile's stages.";
     single_batches: u32 = 5, ["count"] "Contiguous batches of a single run.";
     single_confidence: f64 = 0.95, ["1"] "Confidence of the interval shown for single runs.";
     single_bound: f64 = 0.995, ["1"] "Confidence of the lower bound by which a single run's tail may fail at a known low load.";
@@ -235,6 +238,9 @@ const MOST_PAIRS: usize = 1_000;
 /// Beyond this, rotations only take time: p values are good to 1e-6.
 const MOST_ROTATIONS: u32 = 10_000_000;
 
+/// Below this the tails of resamples are coarse.
+const MIN_RESAMPLES: u32 = 1_000;
+
 /// Beyond this a batch is no batch.
 const MOST_BATCHES: u32 = 1_000;
 
@@ -299,6 +305,8 @@ impl Policy {
             ("single_load", self.single_load),
             ("single_tail_margin", self.single_tail_margin),
             ("span_coverage", self.span_coverage),
+            ("ledger_tolerance", self.ledger_tolerance),
+            ("share_floor", self.share_floor),
         ] {
             range(name, value, value >= 0.0 && value.is_finite(), "it must be zero or more, and finite")?;
         }
@@ -311,6 +319,9 @@ impl Policy {
         let (rotations, batches) = (f64::from(self.rotations), f64::from(self.single_batches));
         range("rotations", rotations, self.rotations as usize >= MIN_ROTATIONS, "at least 9999 are needed")?;
         range("rotations", rotations, self.rotations <= MOST_ROTATIONS, "at most ten million are of use")?;
+        let resamples = f64::from(self.resamples);
+        range("resamples", resamples, self.resamples >= MIN_RESAMPLES, "at least 1000 are needed")?;
+        range("resamples", resamples, self.resamples <= MOST_ROTATIONS, "at most ten million are of use")?;
         range("single_batches", batches, self.single_batches >= 2, "at least 2 are needed")?;
         range("single_batches", batches, self.single_batches <= MOST_BATCHES, "at most 1000 are of use")
     }

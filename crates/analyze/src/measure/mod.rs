@@ -12,6 +12,7 @@ pub mod prefill_rate;
 pub mod prompt_overlap;
 pub mod prompt_work;
 pub mod served;
+pub mod server_ledger;
 pub mod step_wait;
 pub mod trusted_counters;
 pub mod ttft_ledger;

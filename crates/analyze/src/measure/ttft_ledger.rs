@@ -1,33 +1,25 @@
-//! The ledger of a first token: where its mean time went, by the engine's own histograms.
+//! The ledger of a first token: where its mean time went.
 
-use super::counters::{mean_in, means_can_be_told, runs_of};
+use super::{
+    counters::means_can_be_told,
+    server_ledger::{ServerLedger, Whole, difference, mean_over},
+};
 use crate::side::{Measure, Side};
 use firstcheck_model::{
     evidence::RunEvidence,
-    measurement::{Measurement, Missing, Source},
-    request::{Fate, Request},
-    signal::Signal,
+    measurement::{Measurement, Missing},
+    request::Request,
     unit::Seconds,
 };
 
-/// Terms of the mean time to first token. Means add up where percentiles do not:
+/// Terms of the mean time to first token:
 ///
-/// `client = client_wait + outside + front_end + queue + prefill`, and `server = front_end + queue + prefill`.
-///
-/// The engine stamps a request as queued when its core takes it in, which waits for the step in hand: behind long prefill
-/// steps that wait lies in `front_end` and looks like a slow tokeniser. A front end is slow only where its term does not
-/// follow the steps; see [`StepWait`](super::step_wait::StepWait). Queue ends at the *first* scheduling.
+/// `client = client_wait + outside + front_end + queue + prefill`, and `server = front_end + queue + prefill`, the
+/// server's part being a [`ServerLedger`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct TtftLedger {
-    /// Arrival at the server to first token, as its front end counts it.
-    pub server: Measurement<Seconds>,
-    /// Taken in by the engine's core to first scheduled.
-    pub queue: Measurement<Seconds>,
-    /// First scheduled to first token.
-    pub prefill: Measurement<Seconds>,
-    /// What the server's time leaves of queue and prefill: tokenising, the wait to be taken in by the core, and the first
-    /// token's way out of it. Below zero where the three histograms hold different requests.
-    pub front_end: Measurement<Seconds>,
+    /// The server's terms; its whole is there.
+    pub server: ServerLedger,
     /// The client's terms; missing without requests.
     pub client: Result<ClientTerms, Missing>,
 }
@@ -47,22 +39,16 @@ impl TtftLedger {
     /// The ledger over the windows of `runs`.
     ///
     /// # Errors
-    /// What the engine does not expose.
+    /// The engine does not count its time to first token.
     pub fn of(runs: &[RunEvidence]) -> Result<Self, Missing> {
-        let server = mean_in(runs, Signal::Ttft)?;
-        let queue = mean_in(runs, Signal::QueueTime)?;
-        let prefill = mean_in(runs, Signal::PrefillTime)?;
-        let front_end = difference("server − queue − prefill", &server, &[&queue, &prefill]);
-        let client = ClientTerms::of(runs, &server);
-        Ok(Self { server, queue, prefill, front_end, client })
+        let server = ServerLedger::of(runs, Whole::Ttft)?;
+        let client = ClientTerms::of(runs, server.whole.as_ref().map_err(Clone::clone)?);
+        Ok(Self { server, client })
     }
 
-    /// How many more (or fewer) first tokens the server counts than the client completed requests, relative to these.
-    /// Far from 0 the terms are means over different requests: a warm-up that was scraped with the window, or others'
-    /// traffic. `None` without a client.
+    /// As [`ServerLedger::foreign_share`]; `None` without a client.
     pub fn foreign_share(&self) -> Option<f64> {
-        let completed = self.client.as_ref().ok()?.ttft.n as f64;
-        (completed > 0.0).then(|| self.server.n as f64 / completed - 1.0)
+        self.server.foreign_share(self.client.as_ref().ok()?.ttft.n)
     }
 }
 
@@ -84,32 +70,4 @@ impl Measure for TtftLedger {
         means_can_be_told(side)?;
         Self::of(&side.evidence.runs)
     }
-}
-
-/// `whole` less `parts`, over as many samples as the scarcest of them has.
-fn difference(by: &str, whole: &Measurement<Seconds>, parts: &[&Measurement<Seconds>]) -> Measurement<Seconds> {
-    let value = parts.iter().fold(whole.value.0, |left, part| left - part.value.0);
-    let all = || std::iter::once(whole).chain(parts.iter().copied());
-    Measurement {
-        value: Seconds(value),
-        interval: None,
-        n: all().map(|one| one.n).min().unwrap_or(0),
-        source: Source::Derived { by: by.into(), from: all().map(|one| one.source.clone()).collect() },
-    }
-}
-
-/// Mean over the completed requests of the windows that have the value.
-fn mean_over(
-    runs: &[RunEvidence],
-    by: &str,
-    value: impl Fn(&Request) -> Option<Seconds>,
-) -> Result<Measurement<Seconds>, Missing> {
-    let completed = runs.iter().flat_map(RunEvidence::window).filter(|(_, request)| request.fate == Fate::Completed);
-    let known: Vec<f64> = completed.filter_map(|(_, request)| Some(value(request)?.0)).collect();
-    if known.is_empty() {
-        return Err(Missing::not_exposed("requests with a first token", "firstcheck run --url URL"));
-    }
-    let n = known.len() as u64;
-    let source = Source::Derived { by: by.into(), from: runs_of(runs) };
-    Ok(Measurement { value: Seconds(known.iter().sum::<f64>() / n as f64), interval: None, n, source })
 }

@@ -9,6 +9,7 @@ use firstcheck_model::{
     evidence::{Evidence, RunEvidence},
     moment::Moment,
     signal::{Labels, Part, Series, SeriesKind, Signal},
+    span::Stage,
 };
 
 /// A counter of a page that was read before and after the window.
@@ -43,17 +44,21 @@ fn the_terms_of_a_first_token_add_up_to_what_the_client_saw() {
     let evidence = Evidence::of(vec![run]);
     let ledger = Side::new(&evidence).measure::<TtftLedger>().unwrap();
     let client = ledger.client.as_ref().unwrap();
-    assert!((ledger.front_end.value.0 - 0.010).abs() < 1e-12 && (client.wait.value.0 - 0.001).abs() < 1e-12);
-    let sum = [&client.wait, &client.outside, &ledger.front_end, &ledger.queue, &ledger.prefill];
-    assert!((sum.iter().map(|term| term.value.0).sum::<f64>() - client.ttft.value.0).abs() < 1e-12);
-    assert_eq!((ledger.server.n, ledger.foreign_share()), (250, Some(0.0)));
+    let front_end = ledger.server.term(Stage::FrontEnd).unwrap();
+    assert!((front_end.value.0 - 0.010).abs() < 1e-12 && (client.wait.value.0 - 0.001).abs() < 1e-12);
+    let server: f64 = ledger.server.terms.iter().map(|(_, term)| term.value.0).sum();
+    assert!((server - 0.040).abs() < 1e-12, "{server}");
+    assert!((client.wait.value.0 + client.outside.value.0 + server - client.ttft.value.0).abs() < 1e-12);
+    assert_eq!((ledger.server.counted(), ledger.foreign_share()), (250, Some(0.0)));
 }
 
 #[test]
 fn a_histogram_that_is_not_there_is_named_and_no_client_leaves_the_servers_terms() {
     let evidence = Evidence::of(vec![run(&[(Signal::Ttft, 0.04), (Signal::QueueTime, 0.01)], &[])]);
-    let missing = Side::new(&evidence).measure::<TtftLedger>().unwrap_err();
-    assert!(missing.what.contains("prefill_time"), "{missing:?}");
+    let ledger = Side::new(&evidence).measure::<TtftLedger>().unwrap();
+    assert!(ledger.server.missing[0].what.contains("prefill_time"), "{ledger:?}");
+    let stages: Vec<Stage> = ledger.server.terms.iter().map(|(stage, _)| *stage).collect();
+    assert_eq!(stages, [Stage::Queue], "what is left holds the prefill");
     let means = [(Signal::Ttft, 0.040), (Signal::QueueTime, 0.010), (Signal::PrefillTime, 0.020)];
     let mut alone = run(&means, &[]);
     alone.requests.0.clear();

@@ -14,6 +14,7 @@ mod compare_refusals;
 mod compare_runs;
 mod compare_single;
 mod compare_slices;
+mod compare_stages;
 mod compare_windows;
 mod conventions;
 mod examine;

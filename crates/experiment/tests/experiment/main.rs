@@ -1,6 +1,7 @@
 //! Experiments through their public interface.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod attribution;
 mod characteristics;
 mod fidelity;
 mod incident;

@@ -142,7 +142,7 @@ fn the_finest_account_of_a_request_counts_and_nothing_counts_twice() {
         (Stage::Detokenize, 1450, 1500),
     ];
     let hops = [hop("gateway.request_orchestration", 10..40), hop("llm_d.pd_proxy.prefill", 60..450)];
-    let accounted = [&hops[..], &[whole.clone()]].concat();
+    let accounted = [&hops[..], std::slice::from_ref(&whole)].concat();
     assert_eq!(stages(&accounted), told, "an account says more than hops to it");
     assert_eq!(stages(&hops), [(Stage::Network, 10, 40), (Stage::PrefillPool, 60, 450)]);
     let sliced = [slice("tokenize", 100..120), slice("prefill_waiting", 140..250), slice("decode_forward", 450..1450)];

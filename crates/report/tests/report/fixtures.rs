@@ -143,6 +143,7 @@ fn preemption() -> Finding {
 fn stage(name: &str, base: f64, candidate: f64) -> StageRow {
     StageRow {
         stage: name.into(),
+        contains: vec![name.into()],
         of: "ttft mean".into(),
         base: Some(base),
         candidate: Some(candidate),
@@ -151,6 +152,7 @@ fn stage(name: &str, base: f64, candidate: f64) -> StageRow {
         unit: "s".into(),
         share: Some((candidate - base) / 0.4),
         basis: "histogram means".into(),
+        note: None,
     }
 }
 
