@@ -6,6 +6,7 @@ use firstcheck_analyze::{
     compare::Policy,
     settings::{Settings, UnknownSetting, nearest},
 };
+use firstcheck_experiment::ab::AbSection;
 use firstcheck_model::{
     slo::{Slo, parse_duration},
     unit::Seconds,
@@ -33,6 +34,8 @@ pub struct Config {
     pub compare: Policy,
     /// What `run` offers where its arguments do not say.
     pub workload: Spec,
+    /// What `ab` compares, and how, where its arguments do not say.
+    pub ab: AbSection,
     /// The objective where `--slo` is not given.
     slo: SloSection,
     /// Parameters of checks.

@@ -19,6 +19,9 @@ pub const LEDGER: &str = "ledger.jsonl";
 /// Folder of the run that shows how long to warm up.
 pub const WARM_UP_FOLDER: &str = "warm-up";
 
+/// Who hears of the progress.
+pub type Tell<'t> = &'t mut dyn FnMut(Event);
+
 /// What the steps of a plan are taken on: real deployments, simulated ones, or those of a test.
 pub trait Bench {
     /// Starts the deployment that `errand` is about, or sees that it is there. It need not be ready yet.
@@ -34,13 +37,13 @@ pub trait Bench {
     ///
     /// # Errors
     /// The run could not be made, or shows nothing.
-    fn warm_up(&mut self, bundle: &Path) -> Result<Seconds, Error>;
+    fn warm_up(&mut self, bundle: &Path, tell: Tell<'_>) -> Result<Seconds, Error>;
 
     /// Runs a cell after that warm-up; its bundle goes to `bundle`.
     ///
     /// # Errors
     /// The run could not be made, or did not end as planned.
-    fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path) -> Result<RunEvidence, Error>;
+    fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path, tell: Tell<'_>) -> Result<RunEvidence, Error>;
 
     /// Stops what was started, or what an interruption has left of it.
     ///
@@ -135,7 +138,7 @@ impl Driver<'_> {
                 Step::Start(errand) => Entry::Started { errand, process: self.bench.start(errand)? },
                 Step::WarmUp => {
                     let bundle = self.cleared(WARM_UP_FOLDER)?;
-                    Entry::WarmedUp { warm_up: self.bench.warm_up(&bundle)?, bundle: WARM_UP_FOLDER.into() }
+                    Entry::WarmedUp { warm_up: self.bench.warm_up(&bundle, self.tell)?, bundle: WARM_UP_FOLDER.into() }
                 }
                 Step::Run(cell) => {
                     self.run(cell)?;
@@ -164,7 +167,7 @@ impl Driver<'_> {
             WarmUp::Fixed(warm_up) => warm_up,
             WarmUp::Learnt => self.ledger.ledger().warm_up().unwrap_or(Seconds(0.0)),
         };
-        let run = self.bench.run(cell, warm_up, &bundle)?;
+        let run = self.bench.run(cell, warm_up, &bundle, self.tell)?;
         self.ledger.append(Entry::RunDone { cell, bundle: name })?;
         self.add(cell, bundle, run);
         Ok(())

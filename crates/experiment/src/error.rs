@@ -68,6 +68,85 @@ pub enum Error {
     /// What the caller makes failed: the trace of a length of warm-up.
     #[error("cannot make the trace")]
     Trace(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A run on a deployment that no step has started.
+    #[error("a run was asked for before its deployment was started")]
+    NotStarted,
+    /// A file of calibrations that cannot be used.
+    #[error("{} is no file of calibrations ({why}): remove it, or name another with --calibration", .path.display())]
+    Calibration {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A program that could not be started.
+    #[error("cannot start {program}: is it installed, and its path right?")]
+    Start {
+        /// Which.
+        program: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A hook that failed.
+    #[error("the command {command} failed ({how}); {log}")]
+    Hook {
+        /// Which.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// Its last words.
+        log: String,
+    },
+    /// A server that ended before it was ready.
+    #[error("{role} ended before it was ready ({status}); {log}")]
+    ServerEnded {
+        /// Which side.
+        role: &'static str,
+        /// How it ended.
+        status: String,
+        /// Its last words.
+        log: String,
+    },
+    /// A server that does not get ready.
+    #[error("{role} was not ready after {seconds} s ({last}): mend it, or allow more with ready_timeout; {log}")]
+    NotReady {
+        /// Which side.
+        role: &'static str,
+        /// How long was waited.
+        seconds: u64,
+        /// What the last question was answered.
+        last: String,
+        /// Its last words.
+        log: String,
+    },
+    /// A server that serves another model than is asked for.
+    #[error("{address} serves {served}, not {asked}: give its name with --model")]
+    OtherModel {
+        /// Where.
+        address: String,
+        /// Model asked for.
+        asked: String,
+        /// Models that it serves.
+        served: String,
+    },
+    /// Another server listens where one is to be started.
+    #[error(
+        "something listens on {address} already, and would be measured instead of what is started: stop it, or choose another port"
+    )]
+    PortTaken {
+        /// Where.
+        address: String,
+    },
+    /// A host without an address.
+    #[error("cannot find the host of {address}")]
+    Resolve {
+        /// Whose.
+        address: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// A scene of faults could not be set up.
     #[error("the simulated deployment would not start")]
     Deployment(#[from] firstcheck_sim::deployment::DeploymentError),

@@ -4,6 +4,7 @@
 //! asking again. What a step is taken on is a [`drive::Bench`]: clocks, servers and hooks are behind it.
 
 pub mod ab;
+pub mod calibration;
 pub mod characteristics;
 pub mod demo;
 pub mod drive;

@@ -1,6 +1,10 @@
 //! Simulated deployments: runs of them in virtual time.
 
-use crate::{drive::cell_folder, error::Error, plan::Cell};
+use crate::{
+    drive::cell_folder,
+    error::Error,
+    plan::{Cell, Plan},
+};
 use firstcheck_bundle::{Rows, Writer};
 use firstcheck_ingest::vocabulary;
 use firstcheck_model::{request::Request, run::PairPlace};
@@ -41,14 +45,15 @@ pub fn write(bundle: &Path, simulated: &Simulated) -> Result<(), Error> {
 }
 
 /// Where a cell's run stands in its experiment.
-pub fn place(experiment: &str, cell: Cell, devices: &[String]) -> PairPlace {
+pub fn place(experiment: &str, cell: Cell, plan: &Plan) -> PairPlace {
     PairPlace {
         experiment: experiment.into(),
         pair: cell.pair,
         role: cell.role,
         order: cell.order,
-        device: cell.device.and_then(|device| devices.get(usize::from(device)).cloned()),
+        device: cell.device.and_then(|device| plan.devices.get(usize::from(device)).cloned()),
         cell: None,
+        looks: plan.looks.clone(),
     }
 }
 

@@ -23,6 +23,6 @@ pub mod wire;
 pub use error::Error;
 pub use options::{Api, Key, KeyError, Limits, Options, Scrape, Spans, Target, Thresholds};
 pub use progress::{Control, Phase, Progress};
-pub use run::{Cost, Finished, run};
+pub use run::{Cost, Finished, identify, run};
 pub use schedule::plan::PlanError;
 pub use stop::Stop;

@@ -212,6 +212,10 @@ pub struct Options {
     pub place: Option<PairPlace>,
     /// The SLO it is measured under, to be noted.
     pub slo: Option<Slo>,
+    /// Offered rate over the highest rate without a growing queue, to be noted where it is known.
+    pub load: Option<f64>,
+    /// Files to keep with the run as they are when it ends: the log of a server that was started for it.
+    pub attach: Vec<PathBuf>,
     /// State of the prefix cache, to be noted.
     pub cache: CacheState,
     /// Time before the window, from the first request on.
@@ -245,6 +249,8 @@ impl Options {
             seed: None,
             place: None,
             slo: None,
+            load: None,
+            attach: Vec::new(),
             cache: CacheState::Unknown,
             warm_up: Duration::ZERO,
             duration: None,

@@ -51,6 +51,10 @@ pub struct PairPlace {
     /// The condition it was measured under, by name (`cold`, `high load`), where the experiment has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<String>,
+    /// Pairs at which its experiment planned to look, the last included; empty: once, at the end. What was looked at more
+    /// than once may spend less of its error at each look.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks: Vec<u32>,
 }
 
 /// The clock of a run.

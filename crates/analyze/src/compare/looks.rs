@@ -64,13 +64,21 @@ pub(super) enum Spending {
     Nothing(String),
 }
 
+/// The looks of the policy, else those that the pairs' own experiment planned: who reads its runs later may not spend more
+/// on them than it could.
+fn planned<'p>(pairs: &[&'p Pair], policy: &'p Policy) -> &'p [u32] {
+    let own = pairs.first().and_then(|pair| pair.base.info.place.as_ref());
+    if policy.looks.is_empty() { own.map_or(&[], |place| &place.looks) } else { &policy.looks }
+}
+
 /// What may be spent on these pairs, of `alpha` over all looks of the policy.
 pub(super) fn spending(pairs: &[&Pair], alpha: f64, policy: &Policy) -> Spending {
-    if policy.looks.is_empty() {
+    let looks = planned(pairs, policy);
+    if looks.is_empty() {
         return Spending::Whole;
     }
     let now = pairs.len();
-    let planned: Vec<usize> = policy.looks.iter().map(|look| *look as usize).collect();
+    let planned: Vec<usize> = looks.iter().map(|look| *look as usize).collect();
     if !planned.contains(&now) {
         let list: Vec<String> = planned.iter().map(ToString::to_string).collect();
         return Spending::Nothing(format!("no look is planned at {now} pairs, only at {}", list.join(", ")));

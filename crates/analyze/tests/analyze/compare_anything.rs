@@ -95,6 +95,7 @@ fn side(role: Role, placed: bool, runs: &mut [RunEvidence]) {
             order: (pair % 2) as u8,
             device: None,
             cell: None,
+            looks: Vec::new(),
         };
         run.info.place = Some(place);
     }

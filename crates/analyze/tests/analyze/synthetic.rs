@@ -160,7 +160,8 @@ pub fn summary(id: &str, reported: Vec<Reported>) -> RunEvidence {
 pub fn placed(mut run: RunEvidence, role: Role, pair: u32) -> RunEvidence {
     let first = pair.is_multiple_of(2);
     let order = u8::from(first == (role == Role::Candidate));
-    run.info.place = Some(PairPlace { experiment: "x".into(), pair, role, order, device: None, cell: None });
+    run.info.place =
+        Some(PairPlace { experiment: "x".into(), pair, role, order, device: None, cell: None, looks: Vec::new() });
     run
 }
 

@@ -2,6 +2,7 @@
 
 use super::{OutputArgs, SeverityArg};
 use clap::Args;
+use firstcheck_experiment::calibration::FILE;
 use firstcheck_model::slo::Slo;
 use std::path::PathBuf;
 
@@ -27,6 +28,9 @@ pub struct CompareArgs {
     /// Objective of goodput: ttft, itl (or tpot), e2e, gap
     #[arg(long, value_name = "SLO")]
     pub slo: Option<Slo>,
+    /// File in which ab --aa has kept how much a deployment differs from itself
+    #[arg(long, value_name = "FILE", default_value = FILE)]
+    pub calibration: PathBuf,
     /// Exit 1 when a finding is at least this severe
     #[arg(long, value_name = "SEVERITY")]
     pub fail_on: Option<SeverityArg>,

@@ -14,7 +14,7 @@ mod run;
 mod sim;
 mod value;
 
-pub use ab::{AbArgs, SideArg};
+pub use ab::{AbArgs, AbPeriodArgs, PlanArgs, SidesArgs};
 pub use capture::CaptureArgs;
 pub use compare::CompareArgs;
 pub use demo::DemoArgs;
@@ -23,10 +23,10 @@ pub use explain::ExplainArgs;
 pub use fingerprint::FingerprintArgs;
 pub use import::ImportArgs;
 pub use report::ReportArgs;
-pub use run::{ApiArg, ArrivalArgs, CacheArg, PeriodArgs, RecordArgs, RunArgs, TargetArgs, WorkloadArgs};
+pub use run::{ApiArg, ArrivalArgs, AskArgs, CacheArg, PeriodArgs, RecordArgs, RunArgs, WorkloadArgs};
 pub use sim::{
     DeploymentArgs, EngineArg, FaultArgs, FaultFormat, FaultsArgs, ServeArgs, SimArgs, SimArrivalArgs, SimRecordArgs,
-    SimRunArgs, SimVerb,
+    SimRunArgs, SimTargetArgs, SimVerb,
 };
 pub use value::{ArrivalsArg, SaltArg, When};
 
@@ -162,7 +162,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap:
 }
 
 /// Arguments whose values may hold a password or a key: clap repeats a value that it refuses.
-const MAY_HOLD_SECRETS: [&str; 4] = ["--url", "--header", "--extra-body", "--scrape"];
+const MAY_HOLD_SECRETS: [&str; 6] = ["--url", "--header", "--extra-body", "--scrape", "--base", "--candidate"];
 
 fn without_secrets(mut error: clap::Error) -> clap::Error {
     let secret = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(name))

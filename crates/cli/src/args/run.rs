@@ -54,6 +54,15 @@ pub struct TargetArgs {
     /// Its address, without /v1
     #[arg(long, value_name = "URL")]
     pub url: Address,
+    /// How it is asked.
+    #[command(flatten)]
+    pub asked: AskArgs,
+}
+
+/// How a deployment is asked.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Deployment")]
+pub struct AskArgs {
     /// Model to ask for; without it the first that /v1/models names
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,

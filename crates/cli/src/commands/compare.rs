@@ -3,10 +3,11 @@
 use super::reading;
 use crate::{app::Context, args::CompareArgs, output::Output};
 use firstcheck_analyze::judge::judge;
-use firstcheck_model::{
-    evidence::{Evidence, RunEvidence},
-    exit_code::exit_code,
+use firstcheck_experiment::{
+    ab::side,
+    calibration::{Calibrations, annotate, mix},
 };
+use firstcheck_model::exit_code::exit_code;
 
 /// Compares and reports.
 ///
@@ -23,10 +24,13 @@ pub fn run(args: CompareArgs, context: &Context) -> anyhow::Result<u8> {
     let policy = context.config.policy(args.slo);
     let (mut unread, more) = (base.unread, candidate.unread);
     unread.extend(more);
-    let side = |runs: Vec<RunEvidence>| Evidence { logs: reading::logs(&runs), ..Evidence::of(runs) };
+    let mix = base.runs.first().map(|run| mix(&run.info.workload.description));
     let (base, candidate) = (side(base.runs), side(candidate.runs));
     let mut report = judge(&base, &candidate, &policy, &context.config.check);
     report.unread.extend(unread);
+    if let Some(mix) = &mix {
+        annotate(&mut report, &Calibrations::read(&args.calibration)?, mix);
+    }
     spinner.finish_and_clear();
     let code = exit_code(&report, args.fail_on.map(Into::into));
     output.write(&report)?;

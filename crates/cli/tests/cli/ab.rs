@@ -98,3 +98,59 @@ fn what_cannot_be_done_is_said_with_its_mend() {
     let said = bench.expect(2, &ab("sim:", &["--seed", "9"]));
     assert!(said.err.contains("seed: 1 there, 9 asked"), "{}", said.err);
 }
+
+#[test]
+fn a_look_that_decides_ends_it_and_a_later_reader_spends_no_more() {
+    let bench = Bench::new();
+    let slow = "sim:slow-replica:host_ms=30 --blocks 8200";
+    let args = ["ab", "--base", "sim:--blocks 8200", "--candidate", slow, "--rate", "4", "--warm-up", "0s"];
+    let more = ["--duration", "60s", "--looks", "4,8", "--format", "json", "--out", "ab", "--load", "0.5"];
+    let found = report(&bench.expect(1, &[&args[..], &more].concat()));
+    assert!(found.notes.iter().any(|note| note.contains("the look after 4 of 8 pairs decided")), "{:?}", found.notes);
+    assert!(!bench.path("ab/pair-05-base").exists());
+    let sides = |role: &str| (1..=4).map(|n| format!("ab/pair-{n:02}-{role}")).collect::<Vec<_>>();
+    let (base, candidate) = (sides("base"), sides("candidate"));
+    let mut compare: Vec<&str> = vec!["compare", "--format", "json", "--base"];
+    compare.extend(base.iter().map(String::as_str));
+    compare.push("--candidate");
+    compare.extend(candidate.iter().map(String::as_str));
+    let again = report(&bench.expect(1, &compare));
+    assert_eq!((&again.why, &again.metrics), (&found.why, &found.metrics), "the runs know their looks");
+}
+
+#[test]
+fn a_calibration_is_kept_used_and_void_when_base_changes() {
+    let bench = Bench::new();
+    let short = ["--rate", "6", "--warm-up", "0s", "--duration", "20s", "--format", "json"];
+    let noted = |args: &[&str], what: &str| {
+        let found = report(&bench.call(&[args, &short].concat()));
+        assert!(found.notes.iter().any(|note| note.contains(what)), "{args:?}: {:?}", found.notes);
+    };
+    noted(&["ab", "--aa", "--base", "sim:", "--out", "aa"], "is kept in firstcheck.calibration.json");
+    noted(&["ab", "--aa", "--base", "sim:", "--out", "aa"], "0 of 1 comparisons of base with itself failed");
+    let two = ["--pairs", "2", "--seed", "9"];
+    let same = [&["ab", "--base", "sim:", "--candidate", "sim:"][..], &two].concat();
+    noted(&same, "the log ratio spreads by TTFT p50");
+    let other = [&["ab", "--base", "sim:--version 0.31.0", "--candidate", "sim:"][..], &two].concat();
+    noted(&other, "is void, since base changed (engine_version");
+    bench.write("firstcheck.calibration.json", "{}");
+    let said = bench.expect(2, &[&same[..], &short].concat());
+    assert!(said.err.contains("firstcheck.calibration.json is no file of calibrations"), "{}", said.err);
+}
+
+#[test]
+fn a_plan_says_what_it_takes_and_does_nothing() {
+    let bench = Bench::new();
+    let said =
+        bench.expect(0, &["ab", "--base", "sim:", "--candidate", "sim:", "--rate", "6", "--plan", "--sequential"]);
+    for part in [
+        "pairs: 6 to 16, 12 to 32 runs, 18 min to 48 min of virtual time",
+        "warm-up: learnt from a first run of base",
+        "TTFT p95: margin 10 %, finds 6.3 % with 6 pairs",
+        "TTFT p99: margin 10 %, finds",
+        "NOT CLAIMABLE: needs 1000 requests in a window",
+    ] {
+        assert!(said.out.contains(part), "{part}\n{}", said.out);
+    }
+    assert_eq!(std::fs::read_dir(bench.path("")).unwrap().count(), 0, "nothing was written");
+}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a helper of a test fails the test")]
 
 mod ab;
+mod ab_live;
 mod artefacts;
 mod captured;
 mod configuration;

@@ -31,6 +31,8 @@ const SHORTER: &[(&str, &str)] = &[
     // In virtual time: the live pair takes most of a minute.
     ("demo", "demo --fast --pairs 2"),
     ("--rate 4 --duration 60s", "--rate 20 --warm-up 1s --duration 2s"),
+    // Two short pairs instead of eight, without the run that shows how long to warm up.
+    ("--duration 60s --out pairs", "--duration 5s --pairs 2 --warm-up 0s --out pairs"),
     // A free port; then the address that the simulated engine says.
     ("--addr 127.0.0.1:8000", "--addr 127.0.0.1:0"),
     ("http://127.0.0.1:8000", URL),
@@ -48,6 +50,9 @@ const CODES: &[(&str, &[i32])] = &[
     ("report", &[0, 3]),
     // Both runs are of one simulated engine: nothing can pass, and on a busy machine something may regress.
     ("compare --base before", &[1, 3]),
+    ("ab ", &[0]),
+    // Two short pairs of a healthy and a sick deployment: too few to pass.
+    ("ab --base sim: --candidate sim:host-pauses --rate 6 --duration 5s", &[1, 3]),
     // As `fixtures` makes the files: a twentyfold TTFT.
     ("compare --base old.json", &[1]),
     ("import", &[0]),

@@ -1,8 +1,12 @@
 //! Two deployments measured in interleaved pairs, and judged.
 
 mod bench;
+mod forecast;
+mod measured;
+mod section;
 
 use crate::{
+    calibration::{self, Calibration},
     drive::{Driven, drive},
     error::Error,
     event::Event,
@@ -16,10 +20,13 @@ use firstcheck_load::Stop;
 use firstcheck_model::{
     evidence::Evidence,
     report::{Report, Verdict},
+    run::CacheState,
     slo::Slo,
     unit::Seconds,
 };
 use firstcheck_workload::trace::Trace;
+pub use forecast::{ASSUMED_S_D, Forecast, GateForecast, START_S, forecast};
+pub use section::{AbSection, SideSection};
 use std::{path::PathBuf, time::Duration};
 
 /// Why a trace could not be made.
@@ -35,6 +42,10 @@ pub struct Offer {
     pub slo: Option<Slo>,
     /// Offered rate over the highest without a growing queue, where that is known.
     pub load: Option<f64>,
+    /// State of the prefix cache, noted in each run.
+    pub cache: CacheState,
+    /// How long answers are awaited after a run's last request.
+    pub drain: Duration,
     /// Time between two readings of metrics pages.
     pub scrape_interval: Duration,
 }
@@ -68,6 +79,10 @@ pub struct AbOutcome {
     pub bundles: Vec<PathBuf>,
     /// Why it ended; `Err`: why it was interrupted.
     pub end: Result<Why, String>,
+    /// What base against itself has shown, where that was asked and enough pairs were run.
+    pub calibration: Option<Calibration>,
+    /// The mix of requests that both were offered; `None` where no run was made.
+    pub mix: Option<String>,
 }
 
 /// Measures both sides in pairs until the plan is fulfilled or a look decides, and judges them. In a folder with a ledger
@@ -77,15 +92,23 @@ pub struct AbOutcome {
 /// A plan that does not balance, a deployment that cannot be started, a folder that cannot be written.
 pub fn ab(options: AbOptions, tell: &mut dyn FnMut(Event)) -> Result<AbOutcome, Error> {
     options.begun.plan.check()?;
+    let one_server = options.base.server().zip(options.candidate.server()).is_some_and(|(b, c)| b.is_one_with(c));
     let (begun, out) = (options.begun.clone(), options.out.clone());
     let mut bench = AbBench::new(options);
     let Driven { runs, end } = drive(begun.clone(), &out, &mut bench, tell)?;
-    let options = bench.options;
     let (base, candidate) = (Evidence::of(runs.base), Evidence::of(runs.candidate));
     let pairs = base.runs.len().min(candidate.runs.len());
+    let mix = base.runs.first().map(|run| calibration::mix(&run.info.workload.description));
+    let name = bench.experiment();
+    let options = bench.options;
     let mut report = judge(&base, &candidate, &options.policy, &options.settings);
     report.verb = "ab".into();
     report.seed = Some(begun.plan.seed);
+    if one_server && !options.begun.plan.same_sides {
+        report
+            .notes
+            .push("base and candidate are one server: what is compared is it with itself (--aa says so)".into());
+    }
     match &end {
         Ok(Why::AllPairs) => report.notes.push(format!("all {pairs} planned pairs were run")),
         Ok(Why::Look { pairs }) => {
@@ -93,7 +116,10 @@ pub fn ab(options: AbOptions, tell: &mut dyn FnMut(Event)) -> Result<AbOutcome, 
         }
         Err(reason) => interrupted(&mut report, reason, pairs, begun.plan.pairs),
     }
-    Ok(AbOutcome { report, bundles: runs.bundles, end })
+    let fitted = forecast::covariates(&begun.plan);
+    let calibrates = mix.as_deref().filter(|_| begun.plan.same_sides && end.is_ok());
+    let calibration = calibrates.and_then(|mix| Calibration::of(&report, &name, mix, fitted));
+    Ok(AbOutcome { report, bundles: runs.bundles, end, calibration, mix })
 }
 
 /// What was interrupted decides nothing: how many pairs there are was not chosen by the plan.

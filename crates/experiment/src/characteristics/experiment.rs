@@ -122,6 +122,7 @@ impl<'r> Experiment<'r> {
                     order: u8::from(second),
                     device: slow_device.map(|slow| if slow { "b" } else { "a" }.to_owned()),
                     cell: None,
+                    looks: Vec::new(),
                 };
                 self.record(trace, slowness * drift.exp(), place, rng.random())
             };

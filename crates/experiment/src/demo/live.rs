@@ -90,7 +90,8 @@ fn one_side(
     let experiment = format!("demo-{}-live", demo.seed);
     let mut options = Options::new(RunId(format!("{experiment}-{name}")));
     options.seed = Some(demo.seed);
-    options.place = Some(PairPlace { experiment, pair: 0, role, order: 0, device: None, cell: None });
+    options.place =
+        Some(PairPlace { experiment, pair: 0, role, order: 0, device: None, cell: None, looks: Vec::new() });
     options.slo = Some(incident::slo());
     options.cache = CacheState::Cold;
     options.warm_up = WARM_UP;

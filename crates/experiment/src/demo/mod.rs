@@ -4,7 +4,7 @@ pub mod incident;
 mod live;
 
 use crate::{
-    drive::{Bench, Runs, drive},
+    drive::{Bench, Runs, Tell, drive},
     error::Error,
     event::{Event, RatioSoFar},
     ledger::Begun,
@@ -81,8 +81,8 @@ pub fn policy() -> Policy {
 }
 
 fn virtual_pairs(options: &DemoOptions, tell: &mut dyn FnMut(Event)) -> Result<Runs, Error> {
-    let mut incident = Incident::new(options.seed)?;
     let begun = Begun::by(plan(options.pairs, options.seed));
+    let mut incident = Incident::new(begun.plan.clone())?;
     Ok(drive(begun, &options.out.join("pairs"), &mut incident, tell)?.runs)
 }
 
@@ -95,9 +95,9 @@ fn plan(pairs: u32, seed: u64) -> Plan {
 /// # Errors
 /// None for the incident's parameters; the simulated engine's own otherwise.
 pub fn incident_pairs(pairs: u32, seed: u64) -> Result<(Vec<RunEvidence>, Vec<RunEvidence>), Error> {
-    let incident = Incident::new(seed)?;
+    let incident = Incident::new(plan(pairs, seed))?;
     let (mut base, mut candidate) = (Vec::new(), Vec::new());
-    for cell in plan(pairs, seed).cells() {
+    for cell in incident.plan.cells() {
         let recording = incident.record(cell, Seconds(WARM_UP_S))?;
         let side = match cell.role {
             Role::Base => &mut base,
@@ -111,16 +111,18 @@ pub fn incident_pairs(pairs: u32, seed: u64) -> Result<(Vec<RunEvidence>, Vec<Ru
 /// The incident ready to run: one trace, two engines.
 struct Incident {
     experiment: String,
+    plan: Plan,
     trace: Trace,
     base: EngineConfig,
     candidate: EngineConfig,
 }
 
 impl Incident {
-    fn new(seed: u64) -> Result<Self, Error> {
+    fn new(plan: Plan) -> Result<Self, Error> {
+        let seed = plan.seed;
         let trace = incident::trace(WINDOW_S + WARM_UP_S, seed)?;
         let (base, candidate) = (incident::base(), incident::candidate());
-        Ok(Self { experiment: format!("demo-{seed}"), trace, base, candidate })
+        Ok(Self { experiment: format!("demo-{seed}"), plan, trace, base, candidate })
     }
 
     fn record(&self, cell: Cell, warm_up: Seconds) -> Result<Recording, Error> {
@@ -132,17 +134,17 @@ impl Incident {
         options.warm_up = warm_up;
         options.slo = Some(incident::slo());
         let mut recording = simulated::record(&Scenario::single(engine.clone()), &self.trace, &options)?.recording;
-        recording.info.place = Some(simulated::place(&self.experiment, cell, &[]));
+        recording.info.place = Some(simulated::place(&self.experiment, cell, &self.plan));
         Ok(recording)
     }
 }
 
 impl Bench for Incident {
-    fn warm_up(&mut self, _: &Path) -> Result<Seconds, Error> {
+    fn warm_up(&mut self, _: &Path, _: Tell<'_>) -> Result<Seconds, Error> {
         Ok(Seconds(WARM_UP_S))
     }
 
-    fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path) -> Result<RunEvidence, Error> {
+    fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path, _: Tell<'_>) -> Result<RunEvidence, Error> {
         let recording = self.record(cell, warm_up)?;
         write_recording(bundle, &recording)?;
         Ok(recording.into_evidence(bundle.display().to_string()))

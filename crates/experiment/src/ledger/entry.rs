@@ -90,6 +90,7 @@ impl Begun {
         compare("seed", ours.seed.to_string(), theirs.seed.to_string());
         compare("looks", format!("{:?}", ours.looks), format!("{:?}", theirs.looks));
         compare("devices", format!("{:?}", ours.devices), format!("{:?}", theirs.devices));
+        compare("both sides one", ours.same_sides.to_string(), theirs.same_sides.to_string());
         compare("warm-up", format!("{:?}", ours.warm_up), format!("{:?}", theirs.warm_up));
         let names: BTreeSet<&String> = self.subject.keys().chain(asked.subject.keys()).collect();
         for name in names {

@@ -52,6 +52,9 @@ pub struct Plan {
     pub devices: Vec<String>,
     /// How long each run warms up before its window.
     pub warm_up: WarmUp,
+    /// Whether both sides are one deployment, to see how much it differs from itself.
+    #[serde(default)]
+    pub same_sides: bool,
 }
 
 /// How long a run warms up. It is fixed before the first pair and equal on both sides.
@@ -95,7 +98,14 @@ pub enum PlanError {
 impl Plan {
     /// `pairs` pairs on one device without looks and without warm-up.
     pub fn of_pairs(pairs: u32, seed: u64) -> Self {
-        Self { pairs, seed, looks: Vec::new(), devices: Vec::new(), warm_up: WarmUp::Fixed(Seconds(0.0)) }
+        Self {
+            pairs,
+            seed,
+            looks: Vec::new(),
+            devices: Vec::new(),
+            warm_up: WarmUp::Fixed(Seconds(0.0)),
+            same_sides: false,
+        }
     }
 
     /// Whether it balances.

@@ -1,7 +1,10 @@
 //! What a run is made on.
 
+mod process;
+mod server;
 mod simulated;
 
+pub use server::{DEVICE, Hooks, Served, ServerTarget, end_abandoned};
 pub use simulated::SimulatedTarget;
 
 use std::fmt;
@@ -11,6 +14,8 @@ use std::fmt;
 pub enum Target {
     /// A simulated one, in virtual time.
     Simulated(SimulatedTarget),
+    /// A real one.
+    Server(Box<ServerTarget>),
 }
 
 impl Target {
@@ -18,6 +23,15 @@ impl Target {
     pub fn simulated(&self) -> Option<&SimulatedTarget> {
         match self {
             Self::Simulated(target) => Some(target),
+            Self::Server(_) => None,
+        }
+    }
+
+    /// The real deployment, if it is one.
+    pub fn server(&self) -> Option<&ServerTarget> {
+        match self {
+            Self::Simulated(_) => None,
+            Self::Server(target) => Some(target),
         }
     }
 }
@@ -26,6 +40,7 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Simulated(target) => write!(f, "{target}"),
+            Self::Server(target) => write!(f, "{target}"),
         }
     }
 }

@@ -7,7 +7,7 @@ use firstcheck_experiment::{
     target::{SimulatedTarget, Target},
 };
 use firstcheck_load::Stop;
-use firstcheck_model::{report::Report, slo::Slo, unit::Seconds};
+use firstcheck_model::{report::Report, run::CacheState, slo::Slo, unit::Seconds};
 use firstcheck_sim::{Deployment, EngineConfig};
 use firstcheck_workload::demo::mixed;
 use proptest::prelude::*;
@@ -34,6 +34,8 @@ fn options(out: &Path) -> AbOptions {
         window: Some(Duration::from_secs(20)),
         slo: Some(Slo { ttft: Some(Seconds(1.0)), ..Slo::default() }),
         load: None,
+        cache: CacheState::Cold,
+        drain: Duration::from_secs(60),
         scrape_interval: Duration::from_secs(5),
     };
     AbOptions {

@@ -2,6 +2,7 @@
 
 use crate::{
     error::Error,
+    options::Options,
     record::journal::Written,
     run::{
         Cost, Finished,
@@ -11,7 +12,7 @@ use crate::{
     steady,
     watch_self::verdict,
 };
-use firstcheck_bundle::Rows;
+use firstcheck_bundle::{Rows, Writer};
 use firstcheck_model::{
     moment::{Moment, Window},
     request::{Fate, Request},
@@ -43,6 +44,7 @@ pub(super) fn finish(common: &Common, driven: Driven, written: Written, mut info
         Some(error) => Err(error),
         None => writer.append(Rows { requests: &never_sent, ..Rows::default() }),
     };
+    attach(&mut writer, options, &mut info);
     let dir = match appended {
         Ok(()) => writer.finish(info.clone())?,
         Err(error) => {
@@ -56,6 +58,20 @@ pub(super) fn finish(common: &Common, driven: Driven, written: Written, mut info
         }
     };
     Ok(Finished { dir, info, failures: driven.failures, spans: None, cost })
+}
+
+/// Keeps the files that go with the run; one that cannot be kept costs the run nothing else.
+fn attach(writer: &mut Writer, options: &Options, info: &mut RunInfo) {
+    for path in &options.attach {
+        let name = path.file_name().map_or_else(|| "file".into(), |name| name.to_string_lossy().into_owned());
+        let kept = match std::fs::File::open(path) {
+            Ok(file) => writer.attach(&name, file).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(why) = kept {
+            info.warnings.push(format!("{} could not be kept with the run: {why}", path.display()));
+        }
+    }
 }
 
 /// Rows that the plan offered before `end` and that were never sent, and rows in between that never came due.

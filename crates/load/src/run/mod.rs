@@ -19,7 +19,7 @@ use crate::{
 use firstcheck_bundle::Writer;
 use firstcheck_model::{
     fingerprint::field,
-    run::{Clock, ClockKind, Origin, RunInfo, WorkloadInfo},
+    run::{Clock, ClockKind, Origin, RunId, RunInfo, WorkloadInfo},
     unit::Seconds,
 };
 use firstcheck_observe::{Identity, otlp::Tally};
@@ -134,6 +134,17 @@ pub fn run(
     Ok(Finished { spans: heard, ..finished })
 }
 
+/// What the deployment says it is, asked with the target's headers and key.
+///
+/// # Errors
+/// A target that cannot be asked, or that answers nothing.
+pub fn identify(target: &Target) -> Result<Identity, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let observation = Observation::new(target, &Options::new(RunId(String::new())))?;
+    let (identity, notes) = runtime.block_on(observation.identify(target));
+    identity.ok_or_else(|| Error::NoModel { address: target.address.to_string(), notes: notes.join("; ") })
+}
+
 fn model(target: &Target, identity: Option<&Identity>, notes: &[String]) -> Result<String, Error> {
     let said = || identity?.fingerprint.get(field::MODEL).map(str::to_owned);
     let missing = || {
@@ -158,5 +169,6 @@ fn describe(trace: &Trace, target: &Target, options: &Options) -> RunInfo {
     info.seed = options.seed;
     info.place = options.place.clone();
     info.slo = options.slo;
+    info.load = options.load;
     info
 }

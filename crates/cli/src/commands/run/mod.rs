@@ -2,7 +2,7 @@
 
 pub(super) mod interrupt;
 pub(super) mod levels;
-mod settings;
+pub(super) mod settings;
 pub(super) mod workload;
 
 use crate::{

@@ -5,7 +5,7 @@ use super::{
     workload::{Workload, random},
 };
 use crate::{
-    args::{ApiArg, RecordArgs, RunArgs, TargetArgs},
+    args::{ApiArg, AskArgs, RecordArgs, RunArgs},
     commands::free_folder,
     config::Config,
 };
@@ -13,7 +13,10 @@ use anyhow::Context as _;
 use anyhow::bail;
 use firstcheck_load::{Api, Key, Limits, Options, Scrape, Spans, Target};
 use firstcheck_model::{TOOL, report::Unread, run::RunId, slo::Slo};
-use firstcheck_observe::otlp::{self, Receiver};
+use firstcheck_observe::{
+    Address,
+    otlp::{self, Receiver},
+};
 use firstcheck_workload::trace::Trace;
 use std::{
     path::{Path, PathBuf},
@@ -62,7 +65,7 @@ impl Settings {
         let out = out(&record)?;
         base.spans = spans(&record)?;
         base.scrape = Scrape { metrics: !record.no_metrics, interval: record.scrape_interval, pages: record.scrape };
-        Ok(Self { target: self::target(target)?, levels, seed, slo, workload, out, base })
+        Ok(Self { target: self::target(target.url, target.asked)?, levels, seed, slo, workload, out, base })
     }
 
     /// The trace of a level, and rows of its file that were left out.
@@ -106,11 +109,15 @@ fn spans(record: &RecordArgs) -> anyhow::Result<Option<Spans>> {
     Ok(Some(Spans { receiver: Arc::new(receiver), late: record.otlp_wait }))
 }
 
-fn target(args: TargetArgs) -> anyhow::Result<Target> {
-    if args.url.has_query() {
-        bail!("--url {} has a query, which would not be sent: leave it out", args.url);
+/// A deployment at an address, asked as the arguments say.
+///
+/// # Errors
+/// An address with a query, or an environment variable that holds no key.
+pub(in crate::commands) fn target(url: Address, args: AskArgs) -> anyhow::Result<Target> {
+    if url.has_query() {
+        bail!("{url} has a query, which would not be sent: leave it out");
     }
-    let mut target = Target::new(args.url);
+    let mut target = Target::new(url);
     target.api = match args.endpoint {
         ApiArg::Chat => Api::Chat,
         ApiArg::Completions => Api::Completions,

@@ -116,7 +116,7 @@ impl Workload {
 }
 
 /// A number from the operating system's randomness, for a seed that is then printed.
-pub(super) fn random() -> u64 {
+pub(in crate::commands) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 

@@ -1,0 +1,91 @@
+//! `firstcheck ab --plan`: what it will take.
+
+use crate::output;
+use firstcheck_experiment::{
+    ab::{ASSUMED_S_D, AbOptions, Forecast, GateForecast, START_S, forecast},
+    calibration::{Calibrations, mix},
+    plan::{WarmUp, warm_up},
+};
+use firstcheck_model::{exit_code::FINE, metric::Metric};
+use std::fmt::Write as _;
+
+/// Says what the experiment will take, and does nothing.
+///
+/// # Errors
+/// A plan that does not balance, or a trace that cannot be made.
+pub(super) fn say(options: &AbOptions, known: &Calibrations) -> anyhow::Result<u8> {
+    let warm_up = match options.begun.plan.warm_up {
+        WarmUp::Fixed(length) => length,
+        WarmUp::Learnt => firstcheck_model::unit::Seconds(warm_up::LEAST_S),
+    };
+    let trace = (options.offer.trace)(warm_up).map_err(|error| anyhow::anyhow!(error))?;
+    let forecast = forecast(options, known.on(&mix(&trace.description)))?;
+    output::print(&text(options, &forecast))?;
+    Ok(FINE)
+}
+
+fn text(options: &AbOptions, forecast: &Forecast) -> String {
+    let mut text = format!("base: {}\ncandidate: {}\n", options.base, options.candidate);
+    let plan = &options.begun.plan;
+    let (least, most) = (forecast.pairs.first().copied().unwrap_or(0), plan.pairs);
+    let time = |pairs| format!("{:.0} min", forecast.minutes(pairs).ceil());
+    let clock = if forecast.is_virtual { " of virtual time" } else { "" };
+    let _ = match least == most {
+        true => writeln!(text, "pairs: {most}, {} runs, at most {}{clock}", 2 * most, time(most)),
+        false => writeln!(
+            text,
+            "pairs: {least} to {most}, {} to {} runs, {} to {}{clock}; it ends at the first look that decides",
+            2 * least,
+            2 * most,
+            time(least),
+            time(most)
+        ),
+    };
+    let start = if forecast.starts { format!(", {START_S:.0} s of them for a start") } else { String::new() };
+    let _ = writeln!(text, "a run: {:.0} s{start}; answers that are late add to it", forecast.run.0);
+    if plan.warm_up == WarmUp::Learnt {
+        let _ = writeln!(text, "warm-up: learnt from a first run of base, {:.0} s or more", warm_up::LEAST_S);
+    }
+    let _ = writeln!(text, "requests in a window: {}", requests(forecast));
+    for gate in &forecast.gates {
+        let _ = writeln!(text, "{}", line(gate, forecast));
+    }
+    if forecast.gates.iter().any(|gate| !gate.calibrated) {
+        let _ = writeln!(
+            text,
+            "(assumed): spread of {:.0} % between pairs; firstcheck ab --aa measures it",
+            ASSUMED_S_D * 100.0
+        );
+    }
+    text
+}
+
+fn requests(forecast: &Forecast) -> String {
+    if forecast.requests == 0 { "as many as the streams manage".into() } else { forecast.requests.to_string() }
+}
+
+/// `TTFT p95: margin 10 %, finds 5.3 % with 8 pairs (assumed); needs 200 requests`.
+fn line(gate: &GateForecast, forecast: &Forecast) -> String {
+    let mut line = format!("{} {}: ", gate.metric.label(), gate.stat);
+    if gate.metric == Metric::GoodShare {
+        let _ = write!(line, "margin {} points", gate.margin * 100.0);
+    } else {
+        let found = forecast.pairs.iter().zip(&gate.mde);
+        let found: Vec<String> = found.map(|(pairs, mde)| format!("{:.1} % with {pairs} pairs", mde * 100.0)).collect();
+        let assumed = if gate.calibrated { "" } else { " (assumed)" };
+        let _ = write!(line, "margin {} %, finds {}{assumed}", gate.margin * 100.0, found.join(", "));
+        if gate.mde.last().is_some_and(|mde| *mde > gate.margin) {
+            line.push_str("; the margin is below that: more pairs, or a wider margin");
+        }
+    }
+    match gate.needs {
+        Some(needs) if forecast.requests > 0 && forecast.requests < needs => {
+            let _ = write!(line, "; NOT CLAIMABLE: needs {needs} requests in a window");
+        }
+        Some(needs) => {
+            let _ = write!(line, "; needs {needs} requests in a window");
+        }
+        None => {}
+    }
+    line
+}

@@ -1,0 +1,113 @@
+//! What an experiment will take, before anything is started.
+
+use super::AbOptions;
+use crate::{
+    calibration::Calibration,
+    plan::{Plan, WarmUp, warm_up},
+};
+use firstcheck_model::{
+    metric::{Metric, Stat},
+    unit::Seconds,
+};
+use firstcheck_stats::{mde, quantile};
+use std::time::Duration;
+
+/// What a start of a server is taken to last, until one has been seen, seconds.
+pub const START_S: f64 = 60.0;
+/// Spread of a metric between runs of one deployment that is assumed where no calibration tells it, in log points.
+pub const ASSUMED_S_D: f64 = 0.05;
+
+/// What an experiment will take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    /// Pairs at which it may end: its looks, or all of them.
+    pub pairs: Vec<u32>,
+    /// Longest time of one run: start, warm-up, window.
+    pub run: Seconds,
+    /// Whether servers are started for each run.
+    pub starts: bool,
+    /// Whether time is virtual on both sides.
+    pub is_virtual: bool,
+    /// Requests that are offered in a window.
+    pub requests: u64,
+    /// What is gated.
+    pub gates: Vec<GateForecast>,
+}
+
+/// What can be said of a gated metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GateForecast {
+    /// The metric.
+    pub metric: Metric,
+    /// Its statistic.
+    pub stat: Stat,
+    /// Requests that a window needs for it.
+    pub needs: Option<u64>,
+    /// Its margin, relative (of a share in points).
+    pub margin: f64,
+    /// Spread between pairs of one deployment, in log points.
+    pub s_d: f64,
+    /// Whether an A/A calibration measured it.
+    pub calibrated: bool,
+    /// Smallest relative change that is found four times in five, at each number of pairs.
+    pub mde: Vec<f64>,
+}
+
+impl Forecast {
+    /// How long it takes at most, at each number of pairs at which it may end; with the run that shows the warm-up.
+    pub fn minutes(&self, pairs: u32) -> f64 {
+        f64::from(pairs) * 2.0 * self.run.0 / 60.0
+    }
+}
+
+/// What `options` will take. `calibration` tells how much a metric spreads.
+///
+/// # Errors
+/// A trace that cannot be made.
+pub fn forecast(options: &AbOptions, calibration: Option<&Calibration>) -> Result<Forecast, crate::Error> {
+    let plan = &options.begun.plan;
+    plan.check()?;
+    let warm_up = match plan.warm_up {
+        WarmUp::Fixed(length) => length,
+        WarmUp::Learnt => Seconds(warm_up::LEAST_S),
+    };
+    let trace = (options.offer.trace)(warm_up).map_err(crate::Error::Trace)?;
+    let due: Vec<f64> = trace
+        .items
+        .iter()
+        .filter_map(|item| match item.due {
+            firstcheck_workload::trace::Due::At(at) => at.seconds(),
+            _ => None,
+        })
+        .collect();
+    let end = due.iter().copied().fold(0.0, f64::max);
+    let window = options.offer.window.map_or(end - warm_up.0, |window: Duration| window.as_secs_f64());
+    let starts = [&options.base, &options.candidate].iter().any(|t| t.server().is_some_and(|s| s.hooks.is_some()));
+    let pairs = if plan.looks.is_empty() { vec![plan.pairs] } else { plan.looks.clone() };
+    let gates = options.policy.gates.iter().map(|gate| {
+        let known = calibration.and_then(|c| c.spread(gate.metric, &gate.stat().to_string()));
+        let s_d = known.unwrap_or(ASSUMED_S_D);
+        GateForecast {
+            metric: gate.metric,
+            stat: gate.stat(),
+            needs: gate.quantile.and_then(quantile::claimable_from),
+            margin: gate.margin,
+            s_d,
+            calibrated: known.is_some(),
+            mde: pairs.iter().filter_map(|k| mde::mde(s_d, *k as usize, covariates(plan)).ok()).collect(),
+        }
+    });
+    Ok(Forecast {
+        gates: gates.collect(),
+        pairs: pairs.clone(),
+        run: Seconds(warm_up.0 + window.max(0.0) + if starts { START_S } else { 0.0 }),
+        starts,
+        is_virtual: options.base.simulated().is_some() && options.candidate.simulated().is_some(),
+        requests: due.iter().filter(|at| **at >= warm_up.0 && **at < warm_up.0 + window).count() as u64,
+    })
+}
+
+/// What is fitted beside the effect: the order, and the device where there are two.
+pub(crate) fn covariates(plan: &Plan) -> usize {
+    if plan.devices.is_empty() { 1 } else { 2 }
+}
