@@ -96,6 +96,8 @@ impl Late {
 pub struct Experiment {
     bar: ProgressBar,
     so_far: String,
+    /// Runs that are there.
+    done: u64,
     /// What each side of a live pair is at; both run at the same time.
     live: BTreeMap<&'static str, String>,
 }
@@ -103,7 +105,7 @@ pub struct Experiment {
 impl Experiment {
     /// Nothing has happened yet.
     pub fn new(progress: &Progress) -> Self {
-        Self { bar: progress.bar(0), so_far: String::new(), live: BTreeMap::new() }
+        Self { bar: progress.bar(0), so_far: String::new(), done: 0, live: BTreeMap::new() }
     }
 
     /// Shows an event.
@@ -114,9 +116,13 @@ impl Experiment {
                 self.bar.set_position(0);
                 self.bar.set_message("");
                 self.so_far.clear();
+                self.done = 0;
                 self.live.clear();
             }
             Event::Live { warm_up, role, elapsed, of, sent, done, failed, .. } => {
+                if self.live.is_empty() {
+                    self.bar.set_position(0);
+                }
                 self.bar.set_length(of.as_secs());
                 // Of two sides the later report counts: the bar never runs backwards.
                 self.bar.set_position(elapsed.as_secs().max(self.bar.position()).min(of.as_secs()));
@@ -125,12 +131,14 @@ impl Experiment {
                 self.live.insert(role.name(), format!("{} {done} done {waiting} waiting{failed}", role.name()));
                 let sides: Vec<&str> = self.live.values().map(String::as_str).collect();
                 let warming = if *warm_up { " warm-up" } else { "" };
-                let message = format!("{} s{warming} · {}", self.bar.position(), sides.join(" · "));
+                let message = format!("{} s{warming} · {}{}", self.bar.position(), sides.join(" · "), self.so_far);
                 self.bar.set_message(message);
             }
             Event::RunDone { pair, pairs, role, .. } => {
                 self.bar.set_length(u64::from(*pairs) * 2);
-                self.bar.inc(1);
+                self.done += 1;
+                self.bar.set_position(self.done);
+                self.live.clear();
                 self.bar.set_message(format!("pair {} of {pairs}, {} done{}", pair + 1, role.name(), self.so_far));
             }
             Event::PairDone { ratio, .. } => {

@@ -88,10 +88,9 @@ fn one_server_on_both_sides_is_said() {
     let bench = Bench::new();
     let (server, url) = engine();
     let other_name = format!("http://localhost:{}", server.addr().port());
-    for candidate in [&url, &other_name] {
-        let out = format!("ab-{}", candidate.len());
+    for (candidate, out) in [(&url, "same"), (&other_name, "other-name")] {
         let mut args = [&["ab", "--base", &url, "--candidate", candidate][..], &SHORT].concat();
-        *args.last_mut().unwrap() = &out;
+        *args.last_mut().unwrap() = out;
         let found = report(&bench.call(&args));
         assert!(found.notes.iter().any(|note| note.contains("are one server")), "{candidate}: {:?}", found.notes);
     }

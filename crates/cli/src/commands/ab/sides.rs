@@ -70,6 +70,9 @@ fn one(
     if devices.is_empty() && anywhere {
         bail!("{name} names {DEVICE}, and no devices are given: add --devices A,B");
     }
+    if !devices.is_empty() && !anywhere && section.start.is_empty() {
+        bail!("{name} is one address on both devices: write {DEVICE} where they differ, or leave out --devices");
+    }
     let first = devices.first().map_or(DEVICE, String::as_str);
     let address: Result<Address, _> = text.replace(DEVICE, first).parse();
     // The address may hold a password: the error says which, redacted.
