@@ -129,7 +129,8 @@ fn info(role: Role, pair: u32) -> RunInfo {
     let id = RunId(format!("{}-{pair}", role.name()));
     let mut info = RunInfo::new(id, "bench", Origin::Simulated, clock, workload);
     let order = u8::from(pair.is_multiple_of(2) == (role == Role::Candidate));
-    info.place = Some(PairPlace { experiment: "bench".into(), pair, role, order, device: None, cell: None });
+    info.place =
+        Some(PairPlace { experiment: "bench".into(), pair, role, order, device: None, cell: None, looks: Vec::new() });
     info.load = Some(0.5);
     info
 }

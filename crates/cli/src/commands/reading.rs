@@ -1,8 +1,8 @@
 //! Reading what a user names: a path that is not there is a usage error, not missing evidence.
 
 use anyhow::{anyhow, bail};
-use firstcheck_ingest::{Gathered, Input, Limits, collect, file_of, gather};
-use firstcheck_model::{engine_log::EngineLog, evidence::RunEvidence, report::Unread};
+use firstcheck_ingest::{Gathered, file_of, gather};
+use firstcheck_model::report::Unread;
 use std::path::{Path, PathBuf};
 
 /// Fails unless `path` is there, or is one run of a file that is (`FILE#2`).
@@ -34,12 +34,6 @@ pub(super) fn runs(paths: &[PathBuf]) -> anyhow::Result<Gathered> {
         bail!("no run in {}: {}", names.join(", "), reasons.join("; "));
     }
     Ok(gathered)
-}
-
-/// The logs that were saved beside each run: those of its server.
-pub(super) fn logs(runs: &[RunEvidence]) -> Vec<EngineLog> {
-    let attached = runs.iter().map(|run| Path::new(&run.label).join("attached")).filter(|path| path.is_dir());
-    attached.flat_map(|path| collect(vec![Input::Path(path)], &Limits::default()).evidence.logs).collect()
 }
 
 /// Where and why something could not be read; a reason that names the file already says so once.

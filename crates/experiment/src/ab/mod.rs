@@ -16,9 +16,10 @@ use crate::{
 };
 use bench::AbBench;
 use firstcheck_analyze::{compare::Policy, judge::judge, settings::Settings};
+use firstcheck_ingest::{Input, Limits, collect};
 use firstcheck_load::Stop;
 use firstcheck_model::{
-    evidence::Evidence,
+    evidence::{Evidence, RunEvidence},
     report::{Report, Verdict},
     run::CacheState,
     slo::Slo,
@@ -27,7 +28,10 @@ use firstcheck_model::{
 use firstcheck_workload::trace::Trace;
 pub use forecast::{ASSUMED_S_D, Forecast, GateForecast, START_S, forecast};
 pub use section::{AbSection, SideSection};
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 /// Why a trace could not be made.
 pub type TraceError = Box<dyn std::error::Error + Send + Sync>;
@@ -96,7 +100,7 @@ pub fn ab(options: AbOptions, tell: &mut dyn FnMut(Event)) -> Result<AbOutcome, 
     let (begun, out) = (options.begun.clone(), options.out.clone());
     let mut bench = AbBench::new(options);
     let Driven { runs, end } = drive(begun.clone(), &out, &mut bench, tell)?;
-    let (base, candidate) = (Evidence::of(runs.base), Evidence::of(runs.candidate));
+    let (base, candidate) = (side(runs.base), side(runs.candidate));
     let pairs = base.runs.len().min(candidate.runs.len());
     let mix = base.runs.first().map(|run| calibration::mix(&run.info.workload.description));
     let name = bench.experiment();
@@ -120,6 +124,13 @@ pub fn ab(options: AbOptions, tell: &mut dyn FnMut(Event)) -> Result<AbOutcome, 
     let calibrates = mix.as_deref().filter(|_| begun.plan.same_sides && end.is_ok());
     let calibration = calibrates.and_then(|mix| Calibration::of(&report, &name, mix, fitted));
     Ok(AbOutcome { report, bundles: runs.bundles, end, calibration, mix })
+}
+
+/// One side: its runs, with the logs that were saved beside each of them, which are those of its server.
+pub fn side(runs: Vec<RunEvidence>) -> Evidence {
+    let attached = runs.iter().map(|run| Path::new(&run.label).join("attached")).filter(|path| path.is_dir());
+    let logs = attached.flat_map(|path| collect(vec![Input::Path(path)], &Limits::default()).evidence.logs).collect();
+    Evidence { logs, ..Evidence::of(runs) }
 }
 
 /// What was interrupted decides nothing: how many pairs there are was not chosen by the plan.
