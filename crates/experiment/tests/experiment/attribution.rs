@@ -132,7 +132,15 @@ fn experiment(fault: &str, seed: u64) -> Experiment {
     let sides = [healthy(&deployment, &trace, &faults).unwrap(), scenario(&deployment, &trace, &faults).unwrap()];
     let (mut base, mut candidate, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
     for pair in 0..PAIRS {
-        let place = |role, order| PairPlace { experiment: "x".into(), pair, role, order, cell: None, device: None };
+        let place = |role, order| PairPlace {
+            experiment: "x".into(),
+            pair,
+            role,
+            order,
+            cell: None,
+            device: None,
+            looks: Vec::new(),
+        };
         let order = (pair % 2) as u8;
         let noise = seed * 1_000 + u64::from(pair) * 2;
         let (b, b_truth) = play(&sides[0], &trace, place(Role::Base, order), noise);
