@@ -7,6 +7,7 @@ mod ab_live;
 mod artefacts;
 mod captured;
 mod configuration;
+mod confusion;
 mod demo;
 mod diagnose;
 mod exit_codes;
