@@ -131,7 +131,8 @@ fn finding(finding: &Finding) -> String {
         Outcome::Undecided { .. } => "undecided",
         Outcome::NotApplicable { .. } => "not applicable",
     };
-    let title = format!("{} {} ({state})", finding.code, finding.slug);
+    let under = finding.consequence_of.as_ref().map(|of| format!(", a consequence of {of}")).unwrap_or_default();
+    let title = format!("{} {} ({state}{under})", finding.code, finding.slug);
     let mut out = format!("### {}\n\n{}\n\n", escape(&title), escape(&finding.symptom));
     match &finding.outcome {
         Outcome::Present { facts: shown, causes, explains } => {

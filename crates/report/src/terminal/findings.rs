@@ -57,7 +57,8 @@ fn name(finding: &Finding) -> String {
 }
 
 fn present(page: &mut Page, finding: &Finding, shown: &[Fact], causes: &[Cause], explains: Option<&Explained>) {
-    page.heading(&tame(&format!("Finding {} {}", finding.code, finding.slug)));
+    let under = finding.consequence_of.as_ref().map(|of| format!(", a consequence of {of}")).unwrap_or_default();
+    page.heading(&tame(&format!("Finding {} {}{under}", finding.code, finding.slug)));
     let severity = page.paint(words::severity(finding.severity), tone::of_severity(finding.severity));
     page.line(&format!("  {severity}: {}", tame(&finding.symptom)));
     if let Some(e) = explains {
