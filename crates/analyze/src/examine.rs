@@ -4,6 +4,7 @@ use crate::{
     case::Case,
     compare::{Differences, Policy, mixed, run_row, side_by_side},
     diagnose::diagnose,
+    fingerprint,
     judge::parameters,
     onset::{before_and_after, onset},
     settings::Settings,
@@ -35,9 +36,11 @@ pub fn examine(evidence: &Evidence, settings: &Settings) -> Report {
 /// of their own.
 pub fn examine_against(evidence: &Evidence, base: &Evidence, policy: &Policy, settings: &Settings) -> Report {
     let mut report = described(evidence, settings);
-    report.notes.extend(mixed("the base", base.runs.iter().map(|run| &run.info.fingerprint)));
-    let (before, after) = (described_side(base), described_side(evidence));
-    Differences::between(&before.fingerprint, &after.fingerprint).put(&mut report);
+    let (before, mixed) = described_side(base, "the base");
+    report.notes.extend(mixed);
+    if let Some(after) = &report.sides.candidate {
+        Differences::between(&before.fingerprint, &after.fingerprint).put(&mut report);
+    }
     report.sides.base = Some(before);
     report.metrics = side_by_side(&base.runs, &evidence.runs, policy);
     let (side, base) = (Side::with(evidence, settings), Side::with(base, settings));
@@ -48,17 +51,16 @@ pub fn examine_against(evidence: &Evidence, base: &Evidence, policy: &Policy, se
 /// A report that says what the evidence is of, before any check was asked.
 fn described(evidence: &Evidence, settings: &Settings) -> Report {
     let mut report = Report::new("diagnose", TOOL);
-    // One field has one value: what the runs do not agree in is said beside it.
-    report.notes.extend(mixed("what was read", evidence.runs.iter().map(|run| &run.info.fingerprint)));
-    report.sides.candidate = Some(described_side(evidence));
+    let (side, mixed) = described_side(evidence, "what was read");
+    report.notes.extend(mixed);
+    report.sides.candidate = Some(side);
     report.parameters.extend(parameters(settings));
     report
 }
 
-fn described_side(evidence: &Evidence) -> SideReport {
-    let mut fingerprint = evidence.stated.clone();
-    for run in &evidence.runs {
-        fingerprint.merge(&run.info.fingerprint);
-    }
-    SideReport { fingerprint, runs: evidence.runs.iter().map(run_row).collect() }
+/// The side that `evidence` is, and a note where its runs are of several deployments.
+fn described_side(evidence: &Evidence, name: &str) -> (SideReport, Option<String>) {
+    let fingerprint = fingerprint::of(evidence);
+    let mixed = mixed(name, evidence.runs.iter().map(|run| &run.info.fingerprint));
+    (SideReport { fingerprint, runs: evidence.runs.iter().map(run_row).collect() }, mixed)
 }

@@ -6,6 +6,7 @@ pub mod compare;
 pub mod declare;
 pub mod diagnose;
 pub mod examine;
+pub mod fingerprint;
 pub mod judge;
 pub mod measure;
 pub mod onset;

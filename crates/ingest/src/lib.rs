@@ -25,6 +25,7 @@ mod join;
 mod json;
 pub mod limits;
 pub mod log;
+mod model_folder;
 mod numbered;
 pub mod otlp;
 pub mod prometheus;

@@ -34,6 +34,8 @@ pub struct Limits {
     pub expansion: u64,
     /// What all layers of an input may expand to at most, bytes.
     pub expanded_bytes: u64,
+    /// Whether weights of a model are read to their end, for a hash of every byte.
+    pub whole_weights: bool,
 }
 
 impl Default for Limits {
@@ -57,6 +59,7 @@ impl Default for Limits {
             expanded_free_bytes: 1 << 30,
             expansion: 200,
             expanded_bytes: 1 << 40,
+            whole_weights: false,
         }
     }
 }

@@ -5,9 +5,11 @@ use crate::{
     client::{Answer, HttpClient},
     error::{Error, Result},
     headers::Headers,
-    redact::redact,
 };
-use firstcheck_ingest::{fingerprint, prometheus};
+use firstcheck_ingest::{
+    fingerprint::{self, redact},
+    prometheus,
+};
 use firstcheck_model::fingerprint::Fingerprint;
 use serde_json::Value;
 

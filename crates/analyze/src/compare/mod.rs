@@ -10,7 +10,7 @@
 
 mod attribute;
 mod columns;
-mod comparability;
+pub mod comparability;
 mod comparison;
 mod condition;
 pub mod difference;

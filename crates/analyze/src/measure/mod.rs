@@ -9,6 +9,7 @@ pub mod output_length;
 pub mod page_demand;
 pub mod preemptions;
 pub mod prefill_rate;
+pub mod prefix_hits;
 pub mod prompt_overlap;
 pub mod prompt_work;
 pub mod served;

@@ -1,8 +1,13 @@
 //! Real result files, found through `FIRSTCHECK_ARTEFACTS`.
 
-use firstcheck_analyze::compare::{Policy, compare};
+use firstcheck_analyze::{
+    compare::{Policy, compare},
+    measure::{preemptions::Preemptions, prefix_hits::PrefixHits, ttft_ledger::TtftLedger},
+    side::Side,
+};
 use firstcheck_model::{
-    evidence::RunEvidence,
+    comparability::{Level, Reach},
+    evidence::{Evidence, RunEvidence},
     exit_code::exit_code,
     metric::Metric,
     report::{Claim, Report, Verdict},
@@ -53,4 +58,69 @@ fn a_small_pool_with_preemptions_fails_by_the_rule_for_single_runs() {
     assert!(ratio(Metric::Itl, "mean") < 1.0);
     assert_eq!(report.metric(Metric::Itl, "mean").unwrap().claim, Claim::Shown);
     assert_eq!((report.verdict, exit_code(&report, None)), (Verdict::Fail, 1), "{:?}", report.why);
+}
+
+/// The client's three warm-up requests are between the pages: 83 finished, 80 are the result's.
+#[test]
+fn windows_with_warm_up_inside_are_called_so() {
+    let Some(report) = compared("a_baseline_e1", "a_baseline_e2") else { return };
+    let said: Vec<_> = report.comparability.iter().filter(|ruling| ruling.rule == "warm-up-inside-window").collect();
+    assert_eq!(said.len(), 2, "{:?}", report.comparability);
+    for ruling in said {
+        assert_eq!((ruling.level, ruling.reach), (Level::Warns, Reach::EngineCounters));
+        assert!(ruling.reason.contains("finished 83 requests, the client 80"), "{}", ruling.reason);
+    }
+}
+
+/// Figures of the captures against counter deltas taken from their pages by hand.
+#[test]
+fn the_engines_own_means_are_the_deltas_of_its_counters() {
+    // Capture; hits and queries; preemptions; sums of queue time and prefill time, observations of them; sum of TTFT.
+    for (capture, hits, queries, preempted) in [
+        ("a_baseline_e1", 128.0, 10_628.0, 0.0),
+        ("b_apc_on_shared_prefix", 52_480.0, 59_085.0, 0.0),
+        ("c_kv_small_preempt", 384.0, 16_133.0, 29.0),
+    ] {
+        let Some(path) = artefact(capture) else { return };
+        let deltas = Deltas::of(&path);
+        assert_eq!(deltas.of_name("vllm:prefix_cache_hits_total"), hits, "{capture}");
+        assert_eq!(deltas.of_name("vllm:prefix_cache_queries_total"), queries, "{capture}");
+        let evidence = Evidence::of(firstcheck_ingest::read_runs(&path).unwrap());
+        let side = Side::new(&evidence);
+        let rate = side.measure::<PrefixHits>().unwrap();
+        assert!((rate.rate.value.0 - hits / queries).abs() < 1e-12, "{capture}: {rate:?}");
+        assert_eq!(side.measure::<Preemptions>().unwrap().count.value.0, preempted, "{capture}");
+        let mean = |name: &str| deltas.of_name(&format!("{name}_sum")) / deltas.of_name(&format!("{name}_count"));
+        let [queue, prefill, ttft] =
+            ["request_queue_time_seconds", "request_prefill_time_seconds", "time_to_first_token_seconds"]
+                .map(|name| mean(&format!("vllm:{name}")));
+        // Means of the window as it is; as a measurement it is refused, since the warm-up is inside.
+        assert!(side.measure::<TtftLedger>().is_err(), "{capture}");
+        let ledger = TtftLedger::of(&evidence.runs).unwrap();
+        let close = |ours: f64, theirs: f64| assert!((ours - theirs).abs() < 1e-9, "{capture}: {ours} and {theirs}");
+        close(ledger.queue.value.0, queue);
+        close(ledger.prefill.value.0, prefill);
+        close(ledger.front_end.value.0, ttft - queue - prefill);
+    }
+}
+
+/// Growth from the page before to the page after, read without firstcheck's own reader.
+struct Deltas([String; 2]);
+
+impl Deltas {
+    fn of(folder: &std::path::Path) -> Self {
+        Self(
+            ["metrics.before.txt", "metrics.after.main.txt"]
+                .map(|name| std::fs::read_to_string(folder.join(name)).unwrap()),
+        )
+    }
+
+    fn of_name(&self, name: &str) -> f64 {
+        let [before, after] = &self.0;
+        let sum = |page: &str| -> f64 {
+            let lines = page.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+            lines.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
+        };
+        sum(after) - sum(before)
+    }
 }

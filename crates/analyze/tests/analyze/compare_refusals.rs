@@ -3,8 +3,10 @@
 use crate::synthetic::{Spec, pairs};
 use firstcheck_analyze::compare::{Policy, compare};
 use firstcheck_model::{
+    comparability::{Level, Reach},
     evidence::RunEvidence,
     exit_code::exit_code,
+    fingerprint::{Fingerprint, Group, Stated},
     metric::Metric,
     report::{Claim, Verdict},
     run::{Arrivals, CacheState, ClientHealth, Doubt, RunState},
@@ -178,4 +180,54 @@ fn times_without_a_window_still_have_throughput() {
     assert!((ratio - 1.0).abs() < 0.1, "{ratio}");
     let Seconds(length) = Spec::default().run().info.window.unwrap().length().unwrap();
     assert!((row.base.unwrap().finite().unwrap() - 250.0 / length).abs() < 0.5);
+}
+
+/// Each rule with what sets it off: level, what it reaches, and a mend.
+#[test]
+fn every_ruling_has_a_level_a_reason_and_a_mend() {
+    type Change = fn(&mut RunEvidence);
+    let cases: [(&str, Level, Reach, Change); 10] = [
+        ("streaming", Level::Blocks, Reach::Everything, |run| run.info.workload.streaming = Some(false)),
+        ("trace", Level::Blocks, Reach::Queue, |run| run.info.workload.trace_hash = Some("other".into())),
+        ("warm-up", Level::Warns, Reach::Everything, |run| run.info.workload.warm_up = Some(Seconds(1.0))),
+        ("warm-or-cold", Level::Blocks, Reach::Everything, |run| run.info.workload.cache = CacheState::Warm),
+        ("warm-or-cold", Level::Notes, Reach::Everything, |run| run.info.workload.cache = CacheState::Unknown),
+        ("hardware", Level::Notes, Reach::Everything, |run| set(run, Group::Hardware, "gpu_model", "H200")),
+        ("hardware", Level::Warns, Reach::Everything, |run| {
+            set(run, Group::Hardware, "gpu_model", "H200");
+            set(run, Group::Engine, "engine_version", "2");
+        }),
+        ("tokenizer", Level::Blocks, Reach::Everything, |run| set(run, Group::Model, "tokenizer_hash", "2")),
+        ("profiler", Level::Blocks, Reach::Everything, |run| set(run, Group::Resolved, "profiler", "started")),
+        ("host-load", Level::Warns, Reach::Everything, |run| set(run, Group::Hardware, "client_host_load", "17")),
+    ];
+    for (rule, level, reach, change) in cases {
+        let (mut base, mut candidate) = (Spec::default().run(), Spec { noise: 2, ..Spec::default() }.run());
+        for run in [&mut base, &mut candidate] {
+            run.info.workload.warm_up = Some(Seconds(30.0));
+            set(run, Group::Hardware, "gpu_model", "H100");
+            set(run, Group::Hardware, "client_host_cores", "8");
+            set(run, Group::Engine, "engine_version", "1");
+            set(run, Group::Model, "tokenizer_hash", "1");
+        }
+        let quiet = compare(std::slice::from_ref(&base), &[candidate.clone()], &Policy::default());
+        assert_eq!(quiet.comparability, [], "nothing stands in the way before {rule}");
+        change(&mut candidate);
+        let report = compare(&[base], &[candidate], &Policy::default());
+        let ruling = report.comparability.iter().find(|ruling| ruling.rule == rule);
+        let ruling = ruling.unwrap_or_else(|| panic!("{rule} is not in {:?}", report.comparability));
+        assert_eq!((ruling.level, ruling.reach), (level, reach), "{ruling:?}");
+        assert!(!ruling.reason.is_empty() && !ruling.mend.is_empty());
+        let refused = level == Level::Blocks && reach == Reach::Everything;
+        assert_eq!(report.verdict == Verdict::NotComparable, refused, "{rule}");
+    }
+}
+
+fn set(run: &mut RunEvidence, group: Group, name: &str, value: &str) {
+    let mut print = Fingerprint::default();
+    print.state(group, name, Stated::new(value, "test"));
+    for (known, field) in run.info.fingerprint.iter().filter(|(known, _)| *known != name) {
+        print.state(field.group, known, field.stated.clone());
+    }
+    run.info.fingerprint = print;
 }

@@ -17,6 +17,7 @@ mod compare_slices;
 mod compare_stages;
 mod compare_windows;
 mod conventions;
+mod differences;
 mod examine;
 mod ledgers;
 mod onset;

@@ -1,42 +1,22 @@
 //! From the engines' own endpoints: `/version`, `/v1/models`, `/server_info`.
 
-use super::redact::set;
-use firstcheck_model::fingerprint::{Fingerprint, field};
+use super::{
+    environment::{from_environment, from_packages},
+    names::{group_of, is_of_instance, setting_name},
+    redact::{Place, set, state},
+};
+use crate::{json::clip, log::settings::settings as settings_of};
+use firstcheck_model::fingerprint::{Fingerprint, Group, UNSET, field};
 use serde_json::{Map, Value};
 
-/// Settings that have a name of ours, by the engines' own.
-const OURS: [(&str, &str); 17] = [
-    ("num_gpu_blocks", field::KV_BLOCKS),
-    ("block_size", field::KV_BLOCK_SIZE),
-    ("page_size", field::KV_BLOCK_SIZE),
-    ("enable_prefix_caching", field::PREFIX_CACHING),
-    ("gpu_memory_utilization", field::GPU_MEMORY_UTILIZATION),
-    ("cache_dtype", field::KV_CACHE_DTYPE),
-    ("kv_cache_dtype", field::KV_CACHE_DTYPE),
-    ("max_num_seqs", field::MAX_NUM_SEQS),
-    ("max_running_requests", field::MAX_NUM_SEQS),
-    ("max_num_batched_tokens", field::MAX_NUM_BATCHED_TOKENS),
-    ("max_model_len", field::MAX_MODEL_LEN),
-    ("max_seq_len", field::MAX_MODEL_LEN),
-    ("context_length", field::MAX_MODEL_LEN),
-    ("served_model_name", field::MODEL),
-    ("version", field::ENGINE_VERSION),
-    ("vllm_version", field::ENGINE_VERSION),
-    ("model_path", "model_root"),
-];
+/// Levels of vLLM's configuration that are taken apart.
+const DEPTH: usize = 4;
 
-/// Parts of vLLM's configuration whose scalars are settings of the engine (not of the host it runs on).
-const VLLM_SECTIONS: [(&str, &[&str]); 6] = [
-    ("model_config", &["model", "dtype", "max_model_len", "quantization", "enforce_eager", "served_model_name"]),
-    ("cache_config", &[]),
-    ("scheduler_config", &[]),
-    (
-        "parallel_config",
-        &["tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "enable_expert_parallel"],
-    ),
-    ("compilation_config", &["mode", "cudagraph_mode"]),
-    ("speculative_config", &["method", "model", "num_speculative_tokens"]),
-];
+/// Settings of one answer that are kept at most.
+const MOST_SETTINGS: usize = 4_000;
+
+/// Characters of a value that are kept.
+const LONGEST_VALUE: usize = 400;
 
 /// What SGLang's answer holds besides settings: how it was started (keys may stand in it), and states.
 const SGLANG_LEFT_OUT: [&str; 4] = ["launch_command", "startup_time", "internal_states", "host"];
@@ -59,7 +39,7 @@ pub fn from_models(json: &[u8], from: &str, into: &mut Fingerprint) -> bool {
     let Some(id) = model.get("id").and_then(Value::as_str) else { return false };
     set(into, field::MODEL, id, from);
     if let Some(root) = model.get("root").and_then(scalar) {
-        set(into, "model_root", &root, from);
+        set(into, field::MODEL_ROOT, &root, from);
     }
     if let Some(length) = model.get("max_model_len").and_then(scalar) {
         set(into, field::MAX_MODEL_LEN, &length, from);
@@ -84,71 +64,114 @@ pub fn from_server_info(json: &[u8], from: &str, into: &mut Fingerprint) -> bool
 
 fn vllm(config: &Map<String, Value>, answer: &Map<String, Value>, from: &str, into: &mut Fingerprint) {
     set(into, field::ENGINE, "vllm", from);
-    for (section, wanted) in VLLM_SECTIONS {
-        let Some(Value::Object(settings)) = config.get(section) else { continue };
-        for (name, value) in settings.iter().filter(|(name, _)| wanted.is_empty() || wanted.contains(&name.as_str())) {
-            let Some(value) = scalar(value) else { continue };
-            match ours(name) {
-                Some(name) => set(into, name, &value, from),
-                None if section == "model_config" && name == "model" => set(into, "model_root", &value, from),
-                None if section == "speculative_config" => set(into, &format!("speculative_{name}"), &value, from),
-                None => set(into, name, &value, from),
+    let mut left = MOST_SETTINGS;
+    settings("", config, from, into, DEPTH, &mut left);
+    if let Some(Value::Object(variables)) = answer.get("vllm_env") {
+        for (name, value) in variables.iter().filter(|(name, _)| !is_of_instance(name)) {
+            if let Some(value) = scalar(value) {
+                set(into, &format!("{}{name}", field::ENV), &value, from);
             }
         }
     }
-    if let Some(version) = answer.get("system_env").and_then(|env| env.get("vllm_version")).and_then(scalar) {
-        set(into, field::ENGINE_VERSION, &version, from);
+    if let Some(Value::Object(host)) = answer.get("system_env") {
+        system(host, from, into);
     }
 }
 
-/// The text form is a Python representation; only flat `name=value` pairs of settings that have a name of ours, or that
-/// say how the model is split, can be told from it.
+/// Settings of a nested configuration, each under its name.
+fn settings(
+    outer: &str,
+    object: &Map<String, Value>,
+    from: &str,
+    into: &mut Fingerprint,
+    depth: usize,
+    left: &mut usize,
+) {
+    for (name, value) in object {
+        let path = if outer.is_empty() { name.clone() } else { format!("{outer}.{name}") };
+        match value {
+            Value::Object(inner) if depth > 1 => settings(&path, inner, from, into, depth - 1, left),
+            _ if is_of_instance(&path) || *left == 0 => {}
+            _ => {
+                let Some(value) = scalar(value) else { continue };
+                *left -= 1;
+                let name = setting_name(&path);
+                state(into, group_of(&name), &name, &value, Place { from, line: None });
+            }
+        }
+    }
+}
+
+/// What vLLM says of the host and its software.
+fn system(host: &Map<String, Value>, from: &str, into: &mut Fingerprint) {
+    const SAID: [(&str, Group, &str); 12] = [
+        ("torch_version", Group::Software, "torch_version"),
+        ("cuda_compiled_version", Group::Software, "cuda_version"),
+        ("cuda_runtime_version", Group::Software, "cuda_runtime_version"),
+        ("nvidia_driver_version", Group::Software, "driver_version"),
+        ("cudnn_version", Group::Software, "cudnn_version"),
+        ("rocm_version", Group::Software, "rocm_version"),
+        ("python_version", Group::Software, "python_version"),
+        ("libc_version", Group::Software, "libc_version"),
+        ("os", Group::Software, "os"),
+        ("vllm_build_flags", Group::Software, "vllm_build_flags"),
+        ("nvidia_gpu_models", Group::Hardware, field::GPU_MODEL),
+        ("vllm_version", Group::Engine, field::ENGINE_VERSION),
+    ];
+    let text = |name: &str| host.get(name).and_then(scalar).filter(|text| text != UNSET && text != "N/A");
+    if let Some(packages) = text("pip_packages") {
+        from_packages(&packages, from, into);
+    }
+    for (name, group, ours) in SAID {
+        if let Some(value) = text(name) {
+            state(into, group, ours, &value, Place { from, line: None });
+        }
+    }
+    if let Some(variables) = text("env_vars") {
+        from_environment(&variables, from, into);
+    }
+    let processor = text("cpu_info").unwrap_or_default();
+    for (label, name) in [("Model name:", "cpu_model"), ("CPU(s):", "cpu_count")] {
+        if let Some(value) = processor.lines().find_map(|line| line.trim().strip_prefix(label)) {
+            state(into, Group::Hardware, name, value.trim(), Place { from, line: None });
+        }
+    }
+}
+
+/// The text form is what the engine logs of itself.
 fn vllm_text(text: &str, from: &str, into: &mut Fingerprint) {
     set(into, field::ENGINE, "vllm", from);
-    const FLAT: [&str; 6] = [
-        "tensor_parallel_size",
-        "pipeline_parallel_size",
-        "data_parallel_size",
-        "dtype",
-        "quantization",
-        "enforce_eager",
-    ];
-    for pair in text.split(", ") {
-        let Some((name, value)) = pair.split_once('=') else { continue };
-        let value = value.trim_matches(['\'', '"']);
-        if value.contains(['(', '{', '[', '=']) {
-            continue;
-        }
-        if let Some(name) = ours(name).or_else(|| FLAT.into_iter().find(|flat| *flat == name)) {
-            set(into, name, value, from);
-        }
+    for setting in settings_of(text, 0).into_iter().filter(|setting| !is_of_instance(&setting.name)) {
+        let name = setting_name(&setting.name);
+        state(into, group_of(&name), &name, &setting.value, Place { from, line: None });
     }
 }
 
 fn sglang(answer: &Map<String, Value>, from: &str, into: &mut Fingerprint) {
     set(into, field::ENGINE, "sglang", from);
-    for (name, value) in answer.iter().filter(|(name, _)| !SGLANG_LEFT_OUT.contains(&name.as_str())) {
+    for (name, value) in answer {
+        if SGLANG_LEFT_OUT.contains(&name.as_str()) || (is_of_instance(name) && name != "model_path") {
+            continue;
+        }
         if let Some(value) = scalar(value) {
-            set(into, ours(name).unwrap_or(name), &value, from);
+            let name = setting_name(name);
+            state(into, group_of(&name), &name, &value, Place { from, line: None });
         }
     }
     // The flag says what is off.
     if let Some(off) = answer.get("disable_radix_cache").and_then(Value::as_bool) {
-        set(into, field::PREFIX_CACHING, if off { "False" } else { "True" }, from);
+        set(into, field::PREFIX_CACHING, if off { "false" } else { "true" }, from);
     }
 }
 
-fn ours(name: &str) -> Option<&'static str> {
-    OURS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
-}
-
-/// A scalar as the metrics page would write it (`True`, as Python does), so that both sources compare equal.
+/// A value as text: a scalar, or a list of scalars.
 fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(true) => Some("True".into()),
-        Value::Bool(false) => Some("False".into()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Null => UNSET.to_owned(),
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        Value::Array(items) if items.iter().all(|item| !item.is_array() && !item.is_object()) => value.to_string(),
+        Value::Array(_) | Value::Object(_) => return None,
+    };
+    Some(if value.is_array() { clip(&text, LONGEST_VALUE) } else { text })
 }

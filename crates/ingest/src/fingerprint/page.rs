@@ -1,19 +1,9 @@
 //! From a metrics page: the engine by its prefix, the model by its label, the KV pool by its info metric or gauges.
 
-use super::redact::set;
+use super::{names::setting_name, redact::set};
 use crate::{prometheus::Page, vocabulary::engine_of};
 use firstcheck_model::fingerprint::{Fingerprint, field};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Labels of the engines' cache information and the fields that they are.
-const CACHE_LABELS: [(&str, &str); 6] = [
-    ("num_gpu_blocks", field::KV_BLOCKS),
-    ("block_size", field::KV_BLOCK_SIZE),
-    ("page_size", field::KV_BLOCK_SIZE),
-    ("enable_prefix_caching", field::PREFIX_CACHING),
-    ("gpu_memory_utilization", field::GPU_MEMORY_UTILIZATION),
-    ("cache_dtype", field::KV_CACHE_DTYPE),
-];
 
 /// Info metrics whose labels are the configuration of the cache.
 const CACHE_INFO: [&str; 3] = ["vllm:cache_config_info", "sglang:cache_config_info", "trtllm_kv_cache_config_info"];
@@ -40,32 +30,34 @@ const PLACE_LABELS: [&str; 8] =
 /// Adds what a metrics page states. Where several engines of one page state different values, all stand in the field,
 /// separated by commas.
 pub fn from_page(page: &Page, from: &str, into: &mut Fingerprint) {
-    let mut stated: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut stated: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for sample in &page.samples {
         // Dynamo passes an engine's own metrics through: the engine is the engine, not its front.
         if let Some(engine) = engine_of(&sample.name) {
-            stated.entry(if engine == "dynamo" { "front" } else { field::ENGINE }).or_default().insert(engine.into());
+            stated
+                .entry(if engine == "dynamo" { field::FRONT } else { field::ENGINE }.into())
+                .or_default()
+                .insert(engine.into());
             if let Some(model) = sample.labels.get("model_name") {
-                stated.entry(field::MODEL).or_default().insert(model.into());
+                stated.entry(field::MODEL.into()).or_default().insert(model.into());
             }
         }
         if CACHE_INFO.contains(&sample.name.as_str()) {
             let labels = sample.labels.0.iter().filter(|(label, _)| !PLACE_LABELS.contains(&label.as_str()));
             for (label, value) in labels {
-                let name = CACHE_LABELS.iter().find(|(l, _)| l == label).map_or(label.as_str(), |(_, name)| name);
-                stated.entry(name).or_default().insert(value.clone());
+                stated.entry(setting_name(label)).or_default().insert(value.clone());
             }
         }
         let gauge = GAUGES.iter().find(|(gauge, _)| *gauge == sample.name);
         if let Some((_, name)) = gauge.filter(|_| sample.value.is_finite()) {
-            stated.entry(name).or_default().insert(sample.value.to_string());
+            stated.entry((*name).to_owned()).or_default().insert(sample.value.to_string());
         }
     }
-    if let (None, Some(front)) = (stated.get(field::ENGINE), stated.get("front").cloned()) {
-        stated.insert(field::ENGINE, front);
+    if let (None, Some(front)) = (stated.get(field::ENGINE), stated.get(field::FRONT).cloned()) {
+        stated.insert(field::ENGINE.into(), front);
     }
     for (name, values) in stated {
         let values: Vec<String> = values.into_iter().collect();
-        set(into, name, &values.join(","), from);
+        set(into, &name, &values.join(","), from);
     }
 }

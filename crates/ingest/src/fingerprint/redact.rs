@@ -1,6 +1,7 @@
 //! What must not enter a fingerprint.
 
-use firstcheck_model::fingerprint::Fingerprint;
+use super::{names::spelled, secrets};
+use firstcheck_model::fingerprint::{Fingerprint, Group, Stated, UNSET};
 
 /// What stands in the place of a secret: that it was set is a fact, what it was is not ours.
 pub const REDACTED: &str = "(redacted)";
@@ -39,11 +40,27 @@ pub fn is_secret(name: &str, value: &str) -> bool {
     named || with_password || SECRET_VALUES.iter().any(|start| value.starts_with(start))
 }
 
-/// Sets a field, unless it is not set at all; secrets become [`REDACTED`].
-pub(super) fn set(into: &mut Fingerprint, name: &str, value: &str, from: &str) {
-    if value.is_empty() || matches!(value, "None" | "null") {
+/// Where a field was read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'p> {
+    pub(super) from: &'p str,
+    /// The line, from 1.
+    pub(super) line: Option<u64>,
+}
+
+/// States a field in one spelling; secrets become [`REDACTED`]. An empty value states nothing.
+pub(super) fn state(into: &mut Fingerprint, group: Group, name: &str, value: &str, place: Place<'_>) {
+    // Before blanks are taken out of lists: they part an option from its argument.
+    let value = spelled(name, &secrets::text(value));
+    if value.is_empty() {
         return;
     }
-    let value = if is_secret(name, value) { REDACTED } else { value };
-    into.set(name, value, from);
+    let secret = value != UNSET && is_secret(name, &value);
+    let value = if secret { REDACTED.to_owned() } else { value };
+    into.state(group, name, Stated { value, from: place.from.to_owned(), line: place.line });
+}
+
+/// Sets a field of the group that its name belongs to.
+pub(super) fn set(into: &mut Fingerprint, name: &str, value: &str, from: &str) {
+    state(into, Group::of(name), name, value, Place { from, line: None });
 }

@@ -36,6 +36,8 @@ pub enum Group {
     Logs,
     /// What a host and its devices say.
     Host,
+    /// Files of a model.
+    Model,
     /// Stacks of processes that hang.
     Stacks,
     /// Spans of requests.
@@ -59,6 +61,7 @@ impl Group {
             Self::Answers => "Answers of endpoints",
             Self::Logs => "Logs",
             Self::Host => "Hosts and devices",
+            Self::Model => "Models",
             Self::Stacks => "Hangs",
             Self::Spans => "Spans",
             Self::Traces => "Traces",

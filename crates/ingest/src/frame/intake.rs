@@ -41,6 +41,8 @@ pub(crate) enum Piece {
     History(Box<prometheus::History>),
     /// Settings that the deployment states.
     Stated(Fingerprint),
+    /// A file of a model's weights.
+    Weights(crate::fingerprint::Shard),
     /// Evidence that is no run.
     Beside(Box<join::Beside>),
 }

@@ -5,10 +5,11 @@ use super::{
 };
 use crate::{
     Error,
+    fingerprint::{from_gpus, from_topology},
     frame::{Action, Artefact, Confidence, Format, Group, Head, Intake, Reading},
     join::Beside,
 };
-use firstcheck_model::{moment::Moment, moment::Window};
+use firstcheck_model::{fingerprint::Fingerprint, moment::Moment, moment::Window};
 
 pub(crate) static NVIDIA_SMI: Format = Format {
     id: "nvidia-smi",
@@ -52,6 +53,9 @@ fn nvidia_smi(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Readin
     let notes =
         held.map(|gpu| format!("{}: clocks held down by {}", gpu.bus_id, gpu.throttled_by.join(", "))).collect();
     let reading = Reading { rows: snapshot.gpus.len() as u64, unit: "GPUs", notes, ..Reading::default() };
+    let mut stated = Fingerprint::default();
+    from_gpus(&snapshot, &path.display().to_string(), &mut stated);
+    intake.give(stated);
     intake.give(Beside::Gpus(snapshot));
     Ok(reading)
 }
@@ -63,6 +67,9 @@ fn topology(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading,
         Error::malformed(&path, None, "output of nvidia-smi topo -m", "a row of the matrix is missing or cut")
     })?;
     let reading = Reading { rows: topology.devices.len() as u64, unit: "devices", ..Reading::default() };
+    let mut stated = Fingerprint::default();
+    from_topology(&topology, &path.display().to_string(), &mut stated);
+    intake.give(stated);
     intake.give(Beside::Topology(topology));
     Ok(reading)
 }

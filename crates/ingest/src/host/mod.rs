@@ -4,6 +4,7 @@ pub(crate) mod format;
 mod gc_log;
 mod nvidia_smi;
 mod smaps;
+pub(crate) mod software;
 mod topology;
 
 pub use gc_log::{GcPause, gc_pause};

@@ -8,6 +8,7 @@ mod pages;
 use crate::{
     Error,
     frame::{Intake, Piece, intake::Given},
+    model_folder,
     prometheus::{History, Page},
     results::{self, AiperfRecords},
 };
@@ -85,6 +86,7 @@ struct Heap {
     pages: Vec<(String, Page)>,
     histories: Vec<(PathBuf, History)>,
     stated: Fingerprint,
+    weights: Vec<crate::fingerprint::Shard>,
     beside: Vec<(PathBuf, Beside)>,
 }
 
@@ -119,6 +121,7 @@ impl Heap {
             Piece::Bundle(unpacked) => self.bundles.push(BundleAt { path, unpacked }),
             Piece::Page(page) => self.pages.push((name_of(&path), *page)),
             Piece::History(history) => self.histories.push((path, *history)),
+            Piece::Weights(shard) => self.weights.push(shard),
             Piece::Stated(stated) => self.stated.merge(&stated),
             Piece::Beside(beside) => self.beside.push((path, *beside)),
         }
@@ -126,6 +129,7 @@ impl Heap {
 
     fn join(mut self, intake: &mut Intake, folder: &Path, joined: &mut Joined) {
         joined.beside.append(&mut self.beside);
+        self.stated.merge(&model_folder::together(&self.weights, &folder.display().to_string()));
         // The whole repeats its stages.
         let perf = if self.stages.is_empty() { &mut self.wholes } else { &mut self.stages };
         self.runs.append(perf);

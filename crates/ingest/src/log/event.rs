@@ -7,7 +7,7 @@ use super::{
 use crate::host::gc_pause;
 
 /// Events by name with what the line contains.
-const EVENTS: [(&str, &str); 18] = [
+const EVENTS: [(&str, &str); 21] = [
     ("retraction", "Retract requests."),
     ("retraction", "Decode out of memory happened"),
     ("retraction_abort", "retract_decode: aborted"),
@@ -25,6 +25,9 @@ const EVENTS: [(&str, &str); 18] = [
     ("kv_transfer_failed", "bootstrap failed for request rank="),
     ("health_check_failed", "Health check failed"),
     ("watchdog", "watchdog timeout"),
+    ("profiler", "POST /start_profile "),
+    ("profiler", "POST /stop_profile "),
+    ("profiler", "Profiler starts..."),
     ("stats_off", "disabling stats logging to avoid incomplete stats"),
 ];
 

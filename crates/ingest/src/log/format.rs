@@ -3,6 +3,7 @@
 use super::{LogReader, prefix, wrapper::unwrap};
 use crate::{
     Error,
+    fingerprint::from_log,
     frame::{Action, Artefact, Confidence, Format, Group, Head, Intake, Reading, What},
     hang::NcclLog,
     join::Beside,
@@ -10,7 +11,7 @@ use crate::{
 };
 use firstcheck_model::{
     engine_log::{EngineLog, StartPhase},
-    fingerprint::{Fingerprint, field},
+    fingerprint::Fingerprint,
     moment::{Moment, Window},
     run::{Clock, ClockKind},
 };
@@ -85,7 +86,9 @@ fn read(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
     let mut reading = reading(&log, clock, latest);
     reading.notes.extend((stride > 1).then(|| format!("every {stride}th sample of the statistics lines is held")));
     reading.notes.extend(nccl.warned());
-    intake.give(stated(&log, &log.label));
+    let mut stated = Fingerprint::default();
+    from_log(&log, &log.label, &mut stated);
+    intake.give(stated);
     if !nccl.operations.is_empty() || !nccl.warnings.is_empty() {
         intake.give(Beside::Nccl(nccl));
     }
@@ -156,41 +159,4 @@ fn reading(log: &EngineLog, started_unix_ns: Option<i64>, latest: Option<Moment>
         replicas,
         notes,
     }
-}
-
-/// What the log states of the deployment, under the fingerprint's names.
-fn stated(log: &EngineLog, from: &str) -> Fingerprint {
-    const SETTINGS: [(&str, &str); 9] = [
-        (field::MODEL, "model"),
-        (field::MODEL, "model_path"),
-        (field::MAX_MODEL_LEN, "max_seq_len"),
-        (field::MAX_MODEL_LEN, "max_model_len"),
-        (field::PREFIX_CACHING, "enable_prefix_caching"),
-        (field::MAX_NUM_SEQS, "max_num_seqs"),
-        (field::MAX_NUM_BATCHED_TOKENS, "max_num_batched_tokens"),
-        (field::GPU_MEMORY_UTILIZATION, "gpu_memory_utilization"),
-        (field::KV_CACHE_DTYPE, "kv_cache_dtype"),
-    ];
-    let mut stated = Fingerprint::default();
-    let mut set = |name: &str, value: Option<String>| {
-        if let Some(value) = value.filter(|value| !matches!(value.as_str(), "" | "None")) {
-            stated.set(name, value, from);
-        }
-    };
-    set(field::ENGINE, log.engine.clone());
-    set(field::ENGINE_VERSION, log.version.clone());
-    set(field::KV_BLOCKS, log.kv.blocks.map(|blocks| blocks.to_string()));
-    for (name, setting) in SETTINGS {
-        let value = log.setting(setting).map(|setting| setting.value.clone());
-        // Truth values as JSON writes them, so that a log and an endpoint agree.
-        set(
-            name,
-            value.map(|value| match value.as_str() {
-                "True" => "true".into(),
-                "False" => "false".into(),
-                _ => value,
-            }),
-        );
-    }
-    stated
 }

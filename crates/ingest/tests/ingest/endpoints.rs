@@ -16,13 +16,13 @@ fn a_metrics_page_states_engine_model_and_kv_pool() {
         (field::MODEL, "toy"),
         (field::KV_BLOCKS, "128"),
         (field::KV_BLOCK_SIZE, "16"),
-        (field::PREFIX_CACHING, "True"),
+        (field::PREFIX_CACHING, "true"),
         (field::KV_CACHE_DTYPE, "auto"),
     ];
     for (name, value) in expected {
         assert_eq!(all.get(name), Some(value), "{name}");
     }
-    assert_eq!(all.get("num_cpu_blocks"), None, "what is not set is no field");
+    assert_eq!(all.get("num_cpu_blocks"), None, "what is not set has no value");
     assert_eq!(all.field(field::ENGINE).unwrap().stated.from, "/metrics");
 }
 
@@ -70,7 +70,7 @@ fn sglang_and_the_text_form_of_vllm_are_read_and_secrets_hidden() {
     let info = br#"{"model_path":"org/toy","tp_size":2,"api_key":"verysecret","max_running_requests":64,"context_length":8192,
         "disable_radix_cache":true,"version":"0.5","launch_command":"--api-key verysecret","mem_fraction_static":0.85}"#;
     assert!(from_server_info(info, "/server_info", &mut all));
-    assert_eq!(all.get(field::PREFIX_CACHING), Some("False"));
+    assert_eq!(all.get(field::PREFIX_CACHING), Some("false"));
     assert_eq!(all.get(field::MAX_NUM_SEQS), Some("64"));
     assert_eq!(all.get("api_key"), Some(REDACTED));
     assert!(!format!("{all:?}").contains("verysecret"));

@@ -6,6 +6,7 @@ mod clocks;
 mod collect;
 mod detection;
 mod endpoints;
+mod fingerprints;
 mod fixture;
 mod folders;
 mod foreign;

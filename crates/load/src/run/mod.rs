@@ -1,6 +1,7 @@
 //! One run: from a trace and a deployment to a finished bundle.
 
 mod finish;
+mod host;
 mod observation;
 mod spans;
 mod threads;
@@ -89,6 +90,7 @@ pub fn run(
         info.fingerprint = identity.fingerprint.clone();
     }
     info.fingerprint.set(field::MODEL, model, "run");
+    host::state(&mut info.fingerprint);
     let mut writer = Writer::create(dir, &info)?;
     for page in identity.iter().flat_map(|identity| &identity.pages) {
         writer.attach(&page.name, page.bytes.as_slice())?;

@@ -2,6 +2,7 @@
 
 mod distributions;
 mod exit_codes;
+mod fingerprints;
 mod quantities;
 mod requests;
 mod series;

@@ -1,7 +1,7 @@
 //! The host: its GPUs, load, memory and pressure.
 
 use super::{Limits, Taken, program::output};
-use crate::redact::text;
+use firstcheck_ingest::fingerprint::redact_text as text;
 use serde_json::{Map, Value, json};
 use std::{
     fs::File,

@@ -5,8 +5,10 @@
 //! holds line breaks, and is left out, as is what stands before the first whole message of the part that is taken.
 
 use super::{Limits, Taken};
-use crate::redact;
-use firstcheck_ingest::log::{prefix, wrapper};
+use firstcheck_ingest::{
+    fingerprint::redact_text,
+    log::{prefix, wrapper},
+};
 use std::{
     fs::File,
     io::{Read, Seek, SeekFrom},
@@ -105,7 +107,7 @@ fn without_texts(text: &str, whole: bool) -> (String, u64) {
         in_text = cut.is_some();
         let end = cut.unwrap_or(line.len()).min(LONGEST_LINE);
         let end = (0..=end).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
-        kept.push_str(&redact::text(line.get(..end).unwrap_or_default()));
+        kept.push_str(&redact_text(line.get(..end).unwrap_or_default()));
         if end < line.len() {
             kept.push_str(&format!("(left out: {} bytes)", line.len() - end));
             left_out += 1;

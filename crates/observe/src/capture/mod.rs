@@ -29,6 +29,7 @@ mod secrets;
 pub use archive::write_archive;
 
 use crate::{address::Address, headers::Headers, identity::RawPage, scrape::all};
+use firstcheck_ingest::fingerprint::redact_text;
 use firstcheck_model::capture::{Item, Manifest, SCHEMA};
 use secrets::Secrets;
 use std::{
@@ -140,7 +141,7 @@ pub async fn capture(plan: &Plan, tool: &str) -> Captured {
             files: own.iter().map(|file| file.name.clone()).collect(),
             bytes: own.iter().map(|file| file.bytes.len() as u64).sum(),
             took_s: took.as_secs_f64(),
-            missing: taken.missing.iter().map(|why| secrets.conceal_text(&crate::redact::text(why))).collect(),
+            missing: taken.missing.iter().map(|why| secrets.conceal_text(&redact_text(why))).collect(),
         });
         files.extend(own);
     }

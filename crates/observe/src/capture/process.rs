@@ -1,8 +1,7 @@
 //! Processes of the engine on this host: memory, command line, environment, stacks.
 
 use super::{Limits, Taken, program::output, unix_s};
-use crate::redact::{redact, text};
-use firstcheck_ingest::fingerprint::{REDACTED, is_secret};
+use firstcheck_ingest::fingerprint::{REDACTED, is_secret, redact, redact_text as text};
 use serde_json::{Map, Value, json};
 use std::{fmt::Write, fs, io::Read};
 use tokio::time::timeout;

@@ -6,12 +6,14 @@ use firstcheck_model::{fingerprint::field, metric::Metric, run::CacheState};
 
 pub(super) static CACHE_STATE: Rule = Rule {
     name: "warm-or-cold",
+    finds: "blocks: a warm prefix cache against a cold one; notes: it is not known",
     mend: "restart both servers, or put a new salt before the prompts of every run: firstcheck run does by itself",
     judge: Judge::Two(cache_state),
 };
 
 pub(super) static PREFIX_STATE: Rule = Rule {
     name: "prefix-state",
+    finds: "warns: another share of prefix hits on one trace with one setting",
     mend: "start both sides with an empty prefix cache, or warm both with the same requests",
     judge: Judge::Two(prefix_state),
 };

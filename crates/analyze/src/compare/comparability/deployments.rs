@@ -5,24 +5,28 @@ use firstcheck_model::fingerprint::{Fingerprint, Group, field};
 
 pub(super) static HARDWARE: Rule = Rule {
     name: "hardware",
+    finds: "notes: another machine; warns: and other changes with it",
     mend: "measure both sides on one machine, or change one thing at a time",
     judge: Judge::Two(hardware),
 };
 
 pub(super) static TOKENIZER: Rule = Rule {
     name: "tokenizer",
+    finds: "blocks: another tokenizer",
     mend: "serve both sides with one tokenizer, or compare requests and characters, which it does not change",
     judge: Judge::Two(tokenizer),
 };
 
 pub(super) static MODEL: Rule = Rule {
     name: "model",
+    finds: "notes: other weights, another name or chat template",
     mend: "serve the same weights and chat template on both sides, unless they are what is in question",
     judge: Judge::Two(model),
 };
 
 pub(super) static PROFILER: Rule = Rule {
     name: "profiler",
+    finds: "blocks: a profiler was on for one side alone; warns: for both, or one side traces itself in more detail",
     mend: "measure without a profiler and detailed tracing; profile in a run of its own",
     judge: Judge::Two(profiler),
 };

@@ -2,19 +2,25 @@
 
 use super::{Found, Judge, Level, Reach, Rule};
 use crate::compare::{policy::Policy, reading::Reading};
-use firstcheck_model::{metric::Metric, run::Origin};
+use firstcheck_model::{fingerprint::field, metric::Metric, run::Origin};
 
 pub(super) static CLIENT: Rule = Rule {
     name: "client",
+    finds: "blocks: a client that may not be believed; warns: one that may not be believed in a metric",
     mend: "give the client more cores or a host of its own, or offer less; then measure again",
     judge: Judge::Each(client),
 };
 
-pub(super) static HOST_LOAD: Rule =
-    Rule { name: "host-load", mend: "measure on a host where nothing else runs", judge: Judge::Each(host_load) };
+pub(super) static HOST_LOAD: Rule = Rule {
+    name: "host-load",
+    finds: "warns: the client's host was busy before the run",
+    mend: "measure on a host where nothing else runs",
+    judge: Judge::Each(host_load),
+};
 
 pub(super) static WARM_UP_INSIDE: Rule = Rule {
     name: "warm-up-inside-window",
+    finds: "warns of what the engine counts: it finished other requests than the client's",
     mend: "read the engine's counters between warm-up and window, and let nobody else use the server: firstcheck run \
            reads them there",
     judge: Judge::Each(warm_up_inside),
@@ -35,7 +41,8 @@ fn client(run: &Reading, _: &Policy) -> Vec<Found> {
 
 fn host_load(run: &Reading, policy: &Policy) -> Vec<Found> {
     let print = &run.info.fingerprint;
-    let (Some(load), Some(cores)) = (print.number("client_host_load"), print.number("client_host_cores")) else {
+    let (Some(load), Some(cores)) = (print.number(field::CLIENT_HOST_LOAD), print.number(field::CLIENT_HOST_CORES))
+    else {
         return Vec::new();
     };
     if cores <= 0.0 || load / cores <= policy.host_load {

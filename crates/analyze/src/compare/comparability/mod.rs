@@ -78,9 +78,10 @@ impl Found {
     }
 }
 
-/// A rule: its name, what would mend what it finds, and how it judges.
+/// A rule: its name, what it finds, what would mend that, and how it judges.
 struct Rule {
     name: &'static str,
+    finds: &'static str,
     mend: &'static str,
     judge: Judge,
 }
@@ -145,4 +146,11 @@ fn ruled(rule: &Rule, found: Vec<Found>) -> Vec<Ruling> {
         mend: rule.mend.into(),
     };
     found.into_iter().map(ruling).collect()
+}
+
+/// The rules as Markdown.
+pub fn page() -> String {
+    let row = |rule: &&Rule| format!("| `{}` | {} | {} |\n", rule.name, rule.finds, rule.mend);
+    let rows: String = RULES.iter().map(row).collect();
+    format!("| rule | what it finds | what would mend it |\n|---|---|---|\n{rows}")
 }

@@ -9,32 +9,47 @@ use crate::compare::{
 };
 use firstcheck_model::run::{Arrivals, Origin};
 
-pub(super) static STREAMING: Rule =
-    Rule { name: "streaming", mend: "measure both sides with streamed answers", judge: Judge::Two(streaming) };
+pub(super) static STREAMING: Rule = Rule {
+    name: "streaming",
+    finds: "blocks: answers were streamed on one side alone",
+    mend: "measure both sides with streamed answers",
+    judge: Judge::Two(streaming),
+};
 
 pub(super) static ARRIVALS: Rule = Rule {
     name: "arrivals",
+    finds: "blocks: another rate, or another number of streams; blocks what holds the queue: another burstiness",
     mend: "offer both sides one rate and burstiness, or one number of streams: replay one trace",
     judge: Judge::Two(arrivals),
 };
 
 pub(super) static MIX: Rule = Rule {
     name: "length-mix",
+    finds: "blocks: other lengths of prompts or answers, where the traces differ",
     mend: "offer both sides the same prompts and output lengths: replay one trace with the output length fixed",
     judge: Judge::Two(|two| if *two.trace == Trace::Same { Vec::new() } else { mix(two) }),
 };
 
 pub(super) static TRACE: Rule = Rule {
     name: "trace",
+    finds: "blocks what holds the queue: other prompts or send times; notes: it cannot be told",
     mend: "replay one trace on both sides: the same seed and workload",
     judge: Judge::Two(trace),
 };
 
-pub(super) static WINDOWS: Rule =
-    Rule { name: "windows", mend: "measure windows of one length on both sides", judge: Judge::Two(windows) };
+pub(super) static WINDOWS: Rule = Rule {
+    name: "windows",
+    finds: "blocks: windows of another length, of measured runs",
+    mend: "measure windows of one length on both sides",
+    judge: Judge::Two(windows),
+};
 
-pub(super) static WARM_UP: Rule =
-    Rule { name: "warm-up", mend: "give both sides the same warm-up before the window", judge: Judge::Two(warm_up) };
+pub(super) static WARM_UP: Rule = Rule {
+    name: "warm-up",
+    finds: "warns: another length of warm-up",
+    mend: "give both sides the same warm-up before the window",
+    judge: Judge::Two(warm_up),
+};
 
 fn streaming(two: &Two<'_>) -> Vec<Found> {
     let streamed = |streaming| if streaming { "streamed" } else { "not streamed" };

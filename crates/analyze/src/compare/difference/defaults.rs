@@ -111,3 +111,14 @@ pub(super) fn unseen(base: &Fingerprint, candidate: &Fingerprint) -> Option<Stri
 fn changes_in_words<'a>(changes: &'a [&Change]) -> impl Iterator<Item = String> + 'a {
     changes.iter().map(|change| format!("{} {} → {} ({})", change.field, change.from, change.to, change.effect))
 }
+
+/// All known changes as Markdown.
+pub fn page() -> String {
+    let mut page = String::from(
+        "| engine | field | default | after | at the latest in | what it does |\n|---|---|---|---|---|---|\n",
+    );
+    for Change { engine, field, from, to, after, by, effect } in CHANGES {
+        let _ = writeln!(page, "| {engine} | `{field}` | {from} → {to} | {after} | {by} | {effect} |");
+    }
+    page
+}

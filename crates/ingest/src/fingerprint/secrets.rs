@@ -1,6 +1,6 @@
 //! Secrets taken out of what a server says of itself.
 
-use firstcheck_ingest::fingerprint::{REDACTED, is_secret};
+use super::redact::{REDACTED, is_secret};
 use serde_json::Value;
 
 /// Parts of a name that make its text a secret.
@@ -67,7 +67,7 @@ fn separates(c: char) -> bool {
 }
 
 /// A text with what follows a secret's name, and what looks like a key, replaced.
-pub(crate) fn text(found: &str) -> String {
+pub fn text(found: &str) -> String {
     let mut out = String::with_capacity(found.len());
     let mut rest = found;
     // Whether the next word is a secret, and what stood between a name and it so far.
