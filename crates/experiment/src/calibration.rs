@@ -134,7 +134,7 @@ impl Calibration {
 
     /// Why it says nothing of a deployment: fields that have another value now. Empty: it holds.
     pub fn void(&self, now: &Fingerprint) -> Vec<String> {
-        let differing = self.environment.differences(now).into_iter();
+        let differing = self.environment.differences(now);
         differing
             .map(|(name, then, now)| format!("{name} {} then, {} now", then.stated.value, now.stated.value))
             .collect()

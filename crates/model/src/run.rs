@@ -224,6 +224,9 @@ pub struct ClientHealth {
     pub delay_p99: Option<Seconds>,
     /// Requests sent of those planned for the time the run took.
     pub driven_share: Option<f64>,
+    /// Processes that ran or waited a core of the client's host, over the minute before the run.
+    #[serde(default)]
+    pub host_load: Option<f64>,
     /// What may not be believed, and why. Empty: everything may.
     pub doubts: Vec<Doubt>,
 }

@@ -199,14 +199,15 @@ fn every_ruling_has_a_level_a_reason_and_a_mend() {
         }),
         ("tokenizer", Level::Blocks, Reach::Everything, |run| set(run, Group::Model, "tokenizer_hash", "2")),
         ("profiler", Level::Blocks, Reach::Everything, |run| set(run, Group::Resolved, "profiler", "started")),
-        ("host-load", Level::Warns, Reach::Everything, |run| set(run, Group::Hardware, "client_host_load", "17")),
+        ("host-load", Level::Warns, Reach::Everything, |run| {
+            run.info.client = Some(ClientHealth { host_load: Some(17.0), ..ClientHealth::default() });
+        }),
     ];
     for (rule, level, reach, change) in cases {
         let (mut base, mut candidate) = (Spec::default().run(), Spec { noise: 2, ..Spec::default() }.run());
         for run in [&mut base, &mut candidate] {
             run.info.workload.warm_up = Some(Seconds(30.0));
             set(run, Group::Hardware, "gpu_model", "H100");
-            set(run, Group::Hardware, "client_host_cores", "8");
             set(run, Group::Engine, "engine_version", "1");
             set(run, Group::Model, "tokenizer_hash", "1");
         }

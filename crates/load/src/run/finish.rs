@@ -16,20 +16,27 @@ use firstcheck_bundle::{Rows, Writer};
 use firstcheck_model::{
     moment::{Moment, Window},
     request::{Fate, Request},
-    run::{RunInfo, RunState},
+    run::{ClientHealth, RunInfo, RunState},
     unit::Seconds,
 };
 use firstcheck_workload::trace::{Due, Trace};
 
-/// Completes the bundle.
-pub(super) fn finish(common: &Common, driven: Driven, written: Written, mut info: RunInfo) -> Result<Finished, Error> {
+/// Completes the bundle. `host_load`: how busy the client's host was before the run.
+pub(super) fn finish(
+    common: &Common,
+    driven: Driven,
+    written: Written,
+    mut info: RunInfo,
+    host_load: Option<f64>,
+) -> Result<Finished, Error> {
     let Written { mut writer, seen, streams, failed } = written;
     let options = &common.options;
     let end = Moment::at(driven.offered_ns);
     let start = window_start(options);
     info.window = (start < end).then_some(Window { start, end });
     let driven_share = driven_share(common, &driven, &seen);
-    info.client = Some(verdict::judge(&driven.watch, &streams, driven_share, &options.thresholds));
+    let health = verdict::judge(&driven.watch, &streams, driven_share, &options.thresholds);
+    info.client = Some(ClientHealth { host_load, ..health });
     info.warnings.extend(steady_warning(&driven, start));
     if let Some(reason) = common.stop.reason() {
         info.state = RunState::Interrupted { reason };

@@ -74,6 +74,7 @@ pub fn run(
     control: &Control,
 ) -> Result<Finished, Error> {
     let plan = Plan::new(trace)?;
+    let host_load = host::load();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let observation = Observation::new(target, options)?;
     let (identity, mut warnings) = runtime.block_on(observation.identify(target));
@@ -90,7 +91,6 @@ pub fn run(
         info.fingerprint = identity.fingerprint.clone();
     }
     info.fingerprint.set(field::MODEL, model, "run");
-    host::state(&mut info.fingerprint);
     let mut writer = Writer::create(dir, &info)?;
     for page in identity.iter().flat_map(|identity| &identity.pages) {
         writer.attach(&page.name, page.bytes.as_slice())?;
@@ -132,7 +132,7 @@ pub fn run(
     }
     info.warnings = warnings;
     info.clock = clock;
-    let finished = finish::finish(&common, driven, written, info)?;
+    let finished = finish::finish(&common, driven, written, info, host_load)?;
     Ok(Finished { spans: heard, ..finished })
 }
 

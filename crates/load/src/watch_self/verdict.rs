@@ -30,6 +30,7 @@ pub(crate) fn judge(
         delay_p50: delay.quantile(0.5),
         delay_p99: delay.quantile(0.99),
         driven_share,
+        host_load: None,
         doubts: Vec::new(),
     };
     health.doubts = doubts(&health, streams, thresholds);

@@ -44,10 +44,6 @@ pub const PROFILER: &str = "profiler";
 pub const GPU_MODEL: &str = "gpu_model";
 /// How many GPUs.
 pub const GPU_COUNT: &str = "gpu_count";
-/// Processes that ran or waited on the client's host before a run, a minute's mean.
-pub const CLIENT_HOST_LOAD: &str = "client_host_load";
-/// Cores that the client may use.
-pub const CLIENT_HOST_CORES: &str = "client_host_cores";
 /// Beginning of the names of what somebody set: `given.max_num_seqs`.
 pub const GIVEN: &str = "given.";
 /// Beginning of the names of environment variables, behind [`GIVEN`] where they were set.

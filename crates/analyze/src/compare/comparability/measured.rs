@@ -2,7 +2,7 @@
 
 use super::{Found, Judge, Level, Reach, Rule};
 use crate::compare::{policy::Policy, reading::Reading};
-use firstcheck_model::{fingerprint::field, metric::Metric, run::Origin};
+use firstcheck_model::{metric::Metric, run::Origin};
 
 pub(super) static CLIENT: Rule = Rule {
     name: "client",
@@ -40,18 +40,13 @@ fn client(run: &Reading, _: &Policy) -> Vec<Found> {
 }
 
 fn host_load(run: &Reading, policy: &Policy) -> Vec<Found> {
-    let print = &run.info.fingerprint;
-    let (Some(load), Some(cores)) = (print.number(field::CLIENT_HOST_LOAD), print.number(field::CLIENT_HOST_CORES))
-    else {
-        return Vec::new();
-    };
-    if cores <= 0.0 || load / cores <= policy.host_load {
-        return Vec::new();
+    match run.info.client.as_ref().and_then(|client| client.host_load) {
+        Some(load) if load > policy.host_load => vec![Found::warns(format!(
+            "{}: the client's host was busy before the run: {load:.1} processes a core (allowed {})",
+            run.label, policy.host_load
+        ))],
+        _ => Vec::new(),
     }
-    vec![Found::warns(format!(
-        "{}: the client's host was busy before the run: {load} processes on {cores} cores (allowed {} a core)",
-        run.label, policy.host_load
-    ))]
 }
 
 /// The engine counted other requests than the client's: a client's warm-up, or somebody else's. A page that is scraped
