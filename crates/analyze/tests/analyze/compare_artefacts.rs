@@ -11,6 +11,7 @@ use firstcheck_model::{
     exit_code::exit_code,
     metric::Metric,
     report::{Claim, Report, Verdict},
+    span::Stage,
 };
 use std::path::PathBuf;
 
@@ -96,11 +97,13 @@ fn the_engines_own_means_are_the_deltas_of_its_counters() {
                 .map(|name| mean(&format!("vllm:{name}")));
         // Means of the window as it is; as a measurement it is refused, since the warm-up is inside.
         assert!(side.measure::<TtftLedger>().is_err(), "{capture}");
-        let ledger = TtftLedger::of(&evidence.runs).unwrap();
+        let ledger = TtftLedger::of(&evidence.runs).unwrap().server;
         let close = |ours: f64, theirs: f64| assert!((ours - theirs).abs() < 1e-9, "{capture}: {ours} and {theirs}");
-        close(ledger.queue.value.0, queue);
-        close(ledger.prefill.value.0, prefill);
-        close(ledger.front_end.value.0, ttft - queue - prefill);
+        let term = |stage| ledger.term(stage).unwrap().value.0;
+        close(ledger.whole.as_ref().unwrap().value.0, ttft);
+        close(term(Stage::Queue), queue);
+        close(term(Stage::Prefill), prefill);
+        close(term(Stage::FrontEnd), ttft - queue - prefill);
     }
 }
 
