@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// Text without them.
 pub(crate) fn without(text: Cow<'_, str>) -> Cow<'_, str> {
-    if !text.contains('\u{1b}') {
+    if memchr::memchr(0x1b, text.as_bytes()).is_none() {
         return text;
     }
     let mut out = String::with_capacity(text.len());

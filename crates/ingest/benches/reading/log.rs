@@ -5,11 +5,18 @@ use std::fmt::Write as _;
 /// Ten seconds of a server each.
 pub struct Log {
     part: u64,
+    collected: bool,
 }
 
 impl Log {
+    /// As the server wrote it.
     pub fn new() -> Self {
-        Self { part: 0 }
+        Self { part: 0, collected: false }
+    }
+
+    /// As a node of Kubernetes keeps it.
+    pub fn collected() -> Self {
+        Self { part: 0, collected: true }
     }
 }
 
@@ -59,6 +66,10 @@ impl Iterator for Log {
                 text,
                 "(EngineCore pid=456) WARNING {time} [scheduler.py:9] Something of no known kind happened to request {n}"
             );
+        }
+        if self.collected {
+            let time = time.replacen(' ', "T", 1);
+            text = text.lines().map(|line| format!("2026-{time}.123456789Z stdout F {line}\n")).collect();
         }
         Some(text)
     }

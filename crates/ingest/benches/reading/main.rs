@@ -2,7 +2,7 @@
 //! Python on the same bytes (`prometheus_client` on pages, a plain loop on the log) and `promtool` on the same samples in
 //! its own order.
 //!
-//! `cargo bench -p firstcheck-ingest --bench reading [-- history|log] [MEGABYTES]`
+//! `cargo bench -p firstcheck-ingest --bench reading [-- history|log] [MEGABYTES]`, or `-- FILE` to read a file of one's own.
 
 mod log;
 mod measured;
@@ -45,6 +45,9 @@ print(time.time() - began, lines)
 
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(file) = words.iter().map(Path::new).find(|word| word.is_file()) {
+        return ours("the file", file);
+    }
     let megabytes = words.iter().filter_map(|word| word.parse::<u64>().ok()).next().unwrap_or(1000);
     match words.iter().find(|word| matches!(word.as_str(), "history" | "log")).map(String::as_str) {
         Some("history") => history(megabytes),
@@ -80,6 +83,11 @@ fn engine_log(megabytes: u64) -> io::Result<()> {
     write(&log, &mut Log::new(), megabytes)?;
     for _ in 0..3 {
         ours("an engine's log", &log)?;
+    }
+    let collected = folder.path().join("collected.log");
+    write(&collected, &mut Log::collected(), megabytes / 5)?;
+    for _ in 0..3 {
+        ours("such a log behind the times of a collector", &collected)?;
     }
     python("the same log", PARSE_LOG, &log, "lines")
 }

@@ -66,11 +66,10 @@ const COSTLY: [(&str, &str); 30] = [
 ];
 
 /// Parts of which every choice and costly remark has one.
-pub(super) fn parts() -> impl Iterator<Item = &'static str> {
+pub(super) fn parts() -> Vec<&'static str> {
     // Where a line begins with a word as common as `Using `, what stands after the value tells it.
-    let choices =
-        CHOICES.iter().map(|(_, before, after)| if before.len() < 12 && !after.is_empty() { *after } else { *before });
-    choices.chain(COSTLY.iter().map(|(_, part)| *part))
+    let choices = CHOICES.iter().map(|(_, before, after)| if *before == "Using " { *after } else { *before });
+    choices.chain(COSTLY.iter().map(|(_, part)| *part)).collect()
 }
 
 /// Takes a choice or a costly remark; whether the line was one.

@@ -40,12 +40,10 @@ const FIGURES: [(&str, &str); 5] = [
     ("cumulative", "total_num_cumulative_preemption="),
 ];
 
-/// Parts of which every other event has one.
-pub(super) const PARTS: &[&str] = &["GARBAGE COLLECTION", "gc: done", "GC took "];
-
-/// What the listed events contain.
-pub(super) fn listed() -> impl Iterator<Item = &'static str> {
-    EVENTS.iter().map(|(_, part)| *part)
+/// Parts of which every event has one.
+pub(super) fn parts() -> Vec<&'static str> {
+    let pauses = ["GARBAGE COLLECTION", "gc: done", "GC took "];
+    EVENTS.iter().map(|(_, part)| *part).chain(pauses).collect()
 }
 
 /// Takes an event; whether the line was one.
@@ -54,7 +52,7 @@ pub(super) fn take(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
         let mut figures = vec![("seconds", pause.length.0)];
         figures.extend(pause.generation.map(|generation| ("generation", f64::from(generation))));
         figures.extend(pause.objects.map(|objects| ("objects", objects as f64)));
-        reader.sample("log:gc seconds", None, pause.length.0, at.process, at);
+        reader.sample("log:gc seconds", |_| None, pause.length.0, at.process, at);
         reader.event("gc_pause", message, figures, at);
         return true;
     }

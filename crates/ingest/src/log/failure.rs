@@ -84,12 +84,9 @@ const BARE: [&str; 11] = [
     "torch.OutOfMemoryError: ",
 ];
 
-/// Parts of which every other line that begins a failure has one.
-pub(super) const PARTS: &[&str] = &["Traceback (most recent"];
-
-/// What failures outside of a traceback contain.
-pub(super) fn listed() -> impl Iterator<Item = &'static str> {
-    BARE.iter().copied()
+/// Parts of which every message that begins a failure has one.
+pub(super) fn parts() -> Vec<&'static str> {
+    BARE.into_iter().chain(["Traceback (most recent call last)"]).collect()
 }
 
 impl Traceback {

@@ -3,8 +3,13 @@
 //! Fields come and go with the version and with what happened, so each line is split and its fields are keyed by name.
 
 use super::reader::{At, LogReader};
-use super::scan::leading_number;
+use super::scan::{leading_number, listed, named};
 use firstcheck_model::signal::Signal;
+use memchr::memmem;
+use std::sync::LazyLock;
+
+/// What vLLM's line has.
+static THROUGHPUT: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("Avg prompt throughput: "));
 
 /// Parts of which every statistics line has one.
 pub(super) const PARTS: &[&str] =
@@ -12,10 +17,10 @@ pub(super) const PARTS: &[&str] =
 
 /// Takes a statistics line; whether it was one.
 pub(super) fn take(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
-    if let Some((before, _)) = message.split_once("Avg prompt throughput: ") {
-        let engine = before.trim_end_matches([':', ' ']).strip_prefix("Engine ").map(str::to_owned);
+    if let Some(start) = THROUGHPUT.find(message.as_bytes()) {
+        let engine = message[..start].trim_end_matches([':', ' ']).strip_prefix("Engine ");
         reader.engine("vllm", None);
-        fields(reader, "log:", &message[before.len()..], engine.as_deref(), at);
+        fields(reader, "log:", &message[start..], engine, at);
     } else if let Some(rest) = message.strip_prefix("SpecDecoding metrics: ") {
         fields(reader, "log:spec ", rest, None, at);
     } else if let Some((kind, rest)) = batch(message) {
@@ -51,10 +56,11 @@ fn batch(message: &str) -> Option<(&'static str, &str)> {
 /// `name: value, name: value, …`. A part without a name belongs to the field before it: a list.
 fn fields(reader: &mut LogReader, kind: &str, text: &str, place: Option<&str>, at: &At<'_>) {
     let (mut last, mut position) = (String::new(), 0);
-    for part in text.split(", ") {
-        match part.rsplit_once(": ") {
+    for part in listed(text) {
+        match named(part) {
             Some((name, value)) => {
-                last = format!("{kind}{}", name.trim());
+                last.clear();
+                last.extend([kind, name.trim()]);
                 position = 0;
                 sample(reader, &last, value, place, at);
             }
@@ -76,7 +82,7 @@ pub(super) fn sample(reader: &mut LogReader, name: &str, value: &str, place: Opt
     };
     let Some(number) = number else { return };
     let percent = value.trim_end_matches(['.', ' ']).ends_with('%');
-    reader.sample(name, meaning(name), if percent { number / 100.0 } else { number }, place, at);
+    reader.sample(name, meaning, if percent { number / 100.0 } else { number }, place, at);
 }
 
 /// The signal that a field is a sample of. Rolling rates are none: they cover the last thousand requests.

@@ -17,6 +17,7 @@ mod samples;
 pub(crate) mod scan;
 pub mod settings;
 mod startup;
+mod telling;
 pub mod wrapper;
 
 pub use reader::LogReader;

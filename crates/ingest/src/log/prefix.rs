@@ -1,5 +1,7 @@
 //! What an engine puts before each message: process, level, time, place in its source.
 
+use super::scan::{cut, cut_last};
+
 /// A line taken apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entry<'l> {
@@ -90,14 +92,14 @@ pub fn split(line: &str) -> Entry<'_> {
         return Entry { process, ..entry };
     }
     let plain = Entry { process, level: None, stated: None, site: None, message: rest };
-    let Some((level, after)) = rest.split_once(' ').and_then(|(word, after)| Some((Level::of(word)?, after))) else {
+    let Some((level, after)) = cut(rest, b' ').and_then(|(word, after)| Some((Level::of(word)?, after))) else {
         return plain;
     };
     let Some((stated, after)) = month_time(after) else { return plain };
     // Before 0.7.0 the bracket was closed but never opened.
     let site = Some(after.strip_prefix('[').unwrap_or(after)).and_then(|inner| {
-        let (site, message) = inner.split_once(']').filter(|(site, _)| !site.contains(' '))?;
-        let (file, number) = site.rsplit_once(':')?;
+        let (site, message) = cut(inner, b']').filter(|(site, _)| cut(site, b' ').is_none())?;
+        let (file, number) = cut_last(site, b':')?;
         number.bytes().all(|b| b.is_ascii_digit()).then_some((file, message))
     });
     let (site, message) = site.map_or((None, after), |(site, message)| (Some(site), message));
@@ -108,8 +110,8 @@ pub fn split(line: &str) -> Entry<'_> {
 /// `(EngineCore_DP0 pid=77) `, `(VllmWorker TP0 pid=77) `, `(VllmWorker rank=0 pid=77) `
 fn process(line: &str) -> (Option<&str>, &str) {
     let tagged = line.strip_prefix('(').and_then(|inner| {
-        let (tag, rest) = inner.split_once(')')?;
-        let (name, pid) = tag.rsplit_once('=')?;
+        let (tag, rest) = cut(inner, b')')?;
+        let (name, pid) = cut_last(tag, b'=')?;
         let name = name.strip_suffix(" pid")?;
         pid.bytes().all(|b| b.is_ascii_digit()).then_some((name, rest))
     });
@@ -121,35 +123,49 @@ fn process(line: &str) -> (Option<&str>, &str) {
 
 /// `MM-DD HH:MM:SS ` or `YYYY-MM-DD HH:MM:SS `, and what follows.
 fn month_time(text: &str) -> Option<(Stated, &str)> {
-    let (date, after) = text.split_once(' ')?;
-    let (time, after) = after.split_once(' ').unwrap_or((after, ""));
-    let mut parts = date.split('-').map(str::parse::<i16>);
-    let (year, month, day) = match (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()) {
-        (month, day, None) => (None, month, day),
-        (year, month, Some(day)) => (Some(year), month, day.ok()?),
+    let (first, rest) = whole(text)?;
+    let (second, rest) = whole(rest.strip_prefix('-')?)?;
+    let (year, month, day, rest) = match rest.strip_prefix('-').and_then(whole) {
+        Some((third, rest)) => (Some(i16::try_from(first).ok()?), second, third, rest),
+        None => (None, first, second, rest),
     };
-    if parts.next().is_some() || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    Some((Stated { year, month: month as i8, day: day as i8, seconds: of_day(time)? }, after))
+    let (seconds, rest) = of_day(rest.strip_prefix(' ')?)?;
+    let after = if rest.is_empty() { rest } else { rest.strip_prefix(' ')? };
+    Some((Stated { year, month: month as i8, day: day as i8, seconds }, after))
 }
 
-/// `HH:MM:SS`, with a fraction after a point or a comma.
-fn of_day(time: &str) -> Option<f64> {
-    let mut parts = time.splitn(3, ':');
-    let (hours, minutes): (u32, u32) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    let (whole, fraction) = parts.next().map(|text| text.split_once(['.', ',']).unwrap_or((text, "")))?;
-    let whole: u32 = whole.parse().ok()?;
-    let part: u32 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
-    let seconds = f64::from(whole) + f64::from(part) / 10_f64.powi(fraction.len() as i32);
-    (hours < 24 && minutes < 60 && (0.0..61.0).contains(&seconds))
-        .then(|| f64::from(hours * 3600 + minutes * 60) + seconds)
+/// `HH:MM:SS` as seconds of the day, with a fraction after a point or a comma, and what follows.
+fn of_day(text: &str) -> Option<(f64, &str)> {
+    let (hours, rest) = whole(text)?;
+    let (minutes, rest) = whole(rest.strip_prefix(':')?)?;
+    let (seconds, rest) = whole(rest.strip_prefix(':')?)?;
+    let (part, rest) = match rest.strip_prefix(['.', ',']) {
+        Some(fraction) => {
+            let (part, rest) = whole(fraction)?;
+            (f64::from(part) / 10_f64.powi((fraction.len() - rest.len()) as i32), rest)
+        }
+        None => (0.0, rest),
+    };
+    (hours < 24 && minutes < 60 && seconds < 61)
+        .then(|| (f64::from(hours * 3600 + minutes * 60) + (f64::from(seconds) + part), rest))
+}
+
+/// The whole number that a text begins with, and what follows.
+fn whole(text: &str) -> Option<(u32, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let number = text[..digits]
+        .bytes()
+        .try_fold(0_u32, |number, digit| number.checked_mul(10)?.checked_add(u32::from(digit - b'0')));
+    number.filter(|_| digits > 0).map(|number| (number, &text[digits..]))
 }
 
 /// SGLang: `[2026-01-02 03:04:05] message`, with ranks and a fraction of a second or without. LMCache puts its name before
 /// the level, and the place after the message: `[2026-01-02 03:04:05,678] LMCache INFO: message (file.py:12:module)`.
 fn bracketed(line: &str) -> Option<Entry<'_>> {
-    let (head, message) = line.strip_prefix('[')?.split_once(']')?;
+    let (head, message) = cut(line.strip_prefix('[')?, b']')?;
     if !head.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }

@@ -1,25 +1,22 @@
 //! Reads a log line by line into what it says.
 
 use super::{
-    choice,
     clock::LogClock,
-    event,
-    failure::{self, Traceback},
-    interval, kv_connector,
+    failure::Traceback,
     prefix::{self, Entry},
     samples::Samples,
-    scan::clipped,
-    startup,
+    scan::{clipped, cut},
+    telling,
     wrapper::{Unwrapped, unwrap},
 };
 use crate::Limits;
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use firstcheck_model::{
     engine_log::{Choice, ChoiceOf, EngineLog, MemoryTerm, Phase, Remark, Setting, StartPhase, Term},
     moment::Moment,
     signal::Signal,
     unit::{Bytes, Seconds},
 };
+use memchr::memmem;
 use std::{collections::HashMap, sync::LazyLock};
 
 /// Characters of a remark that are kept.
@@ -43,15 +40,8 @@ const KEPT: usize = 5_000;
 /// Processes whose tracebacks are told apart; those of more are read as of one.
 const PROCESSES: usize = 10_000;
 
-/// Parts of which every message that says something has one.
-static TELLING: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    let parts = [startup::PARTS, interval::PARTS, kv_connector::PARTS, event::PARTS, failure::PARTS];
-    let listed = choice::parts().chain(event::listed()).chain(failure::listed());
-    let parts = parts.into_iter().flatten().copied().chain(listed);
-    // A constant list of short words: it is far below every limit of the builder.
-    #[expect(clippy::expect_used, reason = "the patterns are constants, and a test builds the automaton")]
-    AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(parts).expect("constant patterns")
-});
+/// What every line of the web server has that tells of a request.
+static REQUEST: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(b" HTTP/1.1\" "));
 
 /// Where a message stands.
 #[derive(Debug, Clone, Copy)]
@@ -174,10 +164,10 @@ impl LogReader {
     fn entry(&mut self, entry: &Entry<'_>, at: At<'_>) -> bool {
         let message = entry.message;
         self.messages += 1;
-        // Most lines of a long log carry nothing: one pass over all that could be meant tells it.
         let in_failure = self.tracing > 0 || self.follows_failure();
-        let understood = (in_failure || TELLING.is_match(message)) && self.message(message, &at);
-        let understood = understood || is_of_the_web_server(message);
+        let understood = (!in_failure && is_bare_request(message))
+            || telling::take(self, message, in_failure, &at)
+            || is_of_the_web_server(message);
         if !understood && entry.level.is_some() {
             self.log.not_understood += 1;
         }
@@ -187,15 +177,6 @@ impl LogReader {
     /// Whether a failure was told just before: what is wrong may stand in the lines after it.
     pub(super) fn follows_failure(&self) -> bool {
         self.last_failure.is_some_and(|last| self.messages <= last + 8)
-    }
-
-    fn message(&mut self, message: &str, at: &At<'_>) -> bool {
-        Traceback::take(self, message, at)
-            || startup::take(self, message, at)
-            || kv_connector::take(self, message, at)
-            || interval::take(self, message, at)
-            || event::take(self, message, at)
-            || choice::take(self, message, at)
     }
 
     /// What the log said. A message whose end is missing counts as it stands.
@@ -285,9 +266,17 @@ impl LogReader {
         self.log.events.push(Remark { kind, text, figures, at: at.moment, line: at.line, times: 1 });
     }
 
-    pub(super) fn sample(&mut self, name: &str, signal: Option<Signal>, value: f64, place: Option<&str>, at: &At<'_>) {
+    /// Adds a sample to the series of that name and place; `meaning` tells the signal that a name stands for.
+    pub(super) fn sample(
+        &mut self,
+        name: &str,
+        meaning: fn(&str) -> Option<Signal>,
+        value: f64,
+        place: Option<&str>,
+        at: &At<'_>,
+    ) {
         if let Some(moment) = at.moment {
-            self.samples.add(name, signal, value, place, moment);
+            self.samples.add(name, meaning, value, place, moment);
         }
     }
 
@@ -316,7 +305,9 @@ fn after_progress(text: &str) -> &str {
     if memchr::memchr(b'%', text.as_bytes()).is_none() {
         return text;
     }
-    let after = ["it/s]", "s/it]"].iter().find_map(|end| Some(text.rsplit_once(end)?.1.trim_start()));
+    let is_end = |at: &usize| ["it/s", "s/it"].iter().any(|rate| text.as_bytes()[..*at].ends_with(rate.as_bytes()));
+    let end = memchr::memrchr_iter(b']', text.as_bytes()).find(is_end);
+    let after = end.map(|end| text[end + 1..].trim_start());
     after.filter(|after| !after.is_empty()).unwrap_or(text)
 }
 
@@ -325,16 +316,14 @@ fn is_of_the_web_server(message: &str) -> bool {
     const OWN: [&str; 4] =
         ["Started server process", "Waiting for application", "Uvicorn running on", "Finished server process"];
     let message = message.trim_start();
-    message.contains(" HTTP/1.1\" ") || OWN.iter().any(|own| message.starts_with(own))
+    REQUEST.find(message.as_bytes()).is_some() || OWN.iter().any(|own| message.starts_with(own))
 }
 
 /// A line of the web server that nothing stands around and that states no time, `INFO:     10.0.0.1:40000 - "POST …" 200 OK`,
 /// behind the engine's tag of a process or not. Half of a long log are such.
 fn is_bare_request(line: &str) -> bool {
-    static REQUEST: LazyLock<memchr::memmem::Finder<'static>> =
-        LazyLock::new(|| memchr::memmem::Finder::new(b" HTTP/1.1\" "));
     let bare = match line.strip_prefix('(') {
-        Some(tagged) => tagged.split_once(')').map_or(line, |(_, rest)| rest.trim_start()),
+        Some(tagged) => cut(tagged, b')').map_or(line, |(_, rest)| rest.trim_start()),
         None => line,
     };
     bare.starts_with("INFO:     ") && REQUEST.find(bare.as_bytes()).is_some()

@@ -30,9 +30,16 @@ impl Samples {
     }
 
     /// Adds a sample to the series of that name and place. The first of each is always held.
-    pub(super) fn add(&mut self, name: &str, signal: Option<Signal>, value: f64, place: Option<&str>, at: Moment) {
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        meaning: fn(&str) -> Option<Signal>,
+        value: f64,
+        place: Option<&str>,
+        at: Moment,
+    ) {
         let known = self.index.get(name).and_then(|places| places.get(place.unwrap_or_default()));
-        let Some(number) = known.copied().or_else(|| self.begin(name, signal, place)) else { return };
+        let Some(number) = known.copied().or_else(|| self.begin(name, meaning(name), place)) else { return };
         let offered = self.offered[number];
         self.offered[number] += 1;
         if !offered.is_multiple_of(self.stride) {

@@ -7,6 +7,40 @@ pub(super) fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'
     Some(text.split_once(before)?.1.split_once(after)?.0)
 }
 
+/// What stands before and after the first `mark`, an ASCII character. `str::split_once` does the same and takes longer to
+/// begin than a short text takes to search.
+pub(super) fn cut(text: &str, mark: u8) -> Option<(&str, &str)> {
+    let at = memchr::memchr(mark, text.as_bytes())?;
+    Some((text.get(..at)?, text.get(at + 1..)?))
+}
+
+/// As [`cut`], of the last `mark`.
+pub(super) fn cut_last(text: &str, mark: u8) -> Option<(&str, &str)> {
+    let at = memchr::memrchr(mark, text.as_bytes())?;
+    Some((text.get(..at)?, text.get(at + 1..)?))
+}
+
+/// The parts of `a, b, c`.
+pub(super) fn listed(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest.take()?;
+        let bytes = text.as_bytes();
+        let Some(at) = memchr::memchr_iter(b',', bytes).find(|at| bytes.get(at + 1) == Some(&b' ')) else {
+            return Some(text);
+        };
+        rest = Some(&text[at + 2..]);
+        Some(&text[..at])
+    })
+}
+
+/// Name and value of `name: value`; a name may have `: ` in it.
+pub(super) fn named(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let at = memchr::memrchr_iter(b':', bytes).find(|at| bytes.get(at + 1) == Some(&b' '))?;
+    Some((&text[..at], &text[at + 2..]))
+}
+
 /// The number right after a mark, thousands separators taken out.
 pub(crate) fn number_after(text: &str, mark: &str) -> Option<f64> {
     leading_number(text.split_once(mark)?.1)
@@ -15,12 +49,11 @@ pub(crate) fn number_after(text: &str, mark: &str) -> Option<f64> {
 /// The number that a text begins with.
 pub(super) fn leading_number(text: &str) -> Option<f64> {
     let text = text.trim_start();
-    let end = text
-        .char_indices()
-        .find(|(at, c)| !(c.is_ascii_digit() || matches!(c, '.' | ',') || (*at == 0 && *c == '-')))
-        .map_or(text.len(), |(at, _)| at);
+    let mut bytes = text.bytes().enumerate();
+    let end = bytes.find(|(at, b)| !(b.is_ascii_digit() || matches!(b, b'.' | b',') || (*at == 0 && *b == b'-')));
     // A comma or point at the end belongs to the sentence.
-    text[..end].trim_end_matches(['.', ',']).replace(',', "").parse().ok()
+    let number = text[..end.map_or(text.len(), |(at, _)| at)].trim_end_matches(['.', ',']);
+    if number.contains(',') { number.replace(',', "").parse().ok() } else { number.parse().ok() }
 }
 
 /// A whole number right after a mark, one that an `f64` holds exactly.

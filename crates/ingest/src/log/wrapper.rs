@@ -1,6 +1,7 @@
 //! What containers and collectors put around a line: Docker's JSON, CRI, journald, `kubectl logs --timestamps`, Docker
 //! Compose.
 
+use super::scan::cut;
 use crate::terminal_codes;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -76,7 +77,7 @@ fn json(line: &str) -> Option<Unwrapped<'_>> {
 fn dated(line: &str) -> Option<Unwrapped<'_>> {
     let prefixed = line.strip_prefix("[pod/").and_then(|rest| rest.split_once("] "));
     let (origin, line) = prefixed.map_or((None, line), |(pod, rest)| (Some(pod.to_owned()), rest));
-    let found = line.split_once(' ').and_then(|(time, rest)| Some((instant(time)?, rest)));
+    let found = cut(line, b' ').and_then(|(time, rest)| Some((instant(time)?, rest)));
     let Some((at, rest)) = found else {
         return origin.map(|origin| Unwrapped {
             text: Cow::Borrowed(line),
