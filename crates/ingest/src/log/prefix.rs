@@ -172,7 +172,7 @@ fn bracketed(line: &str) -> Option<Entry<'_>> {
     let (stated, after) = month_time(head)?;
     let process = Some(after.trim()).filter(|ranks| !ranks.is_empty());
     let message = message.strip_prefix(' ').unwrap_or(message);
-    let (level, mut message) = match message.split_once(": ") {
+    let (level, mut message) = match cut(message, b':').and_then(|(word, rest)| Some((word, rest.strip_prefix(' ')?))) {
         Some((word, rest)) => match Level::of(word.strip_prefix("LMCache ").unwrap_or(word)) {
             None => (Level::Info, message),
             Some(level) => (level, rest),
@@ -180,7 +180,8 @@ fn bracketed(line: &str) -> Option<Entry<'_>> {
         None => (Level::Info, message),
     };
     let mut site = None;
-    if let Some((said, (file, _))) = message.rsplit_once(" (").and_then(|(said, place)| Some((said, placed(place)?))) {
+    let place = Some(message).filter(|message| message.ends_with(')')).and_then(|message| message.rsplit_once(" ("));
+    if let Some((said, (file, _))) = place.and_then(|(said, place)| Some((said, placed(place)?))) {
         (message, site) = (said, Some(file));
     }
     Some(Entry { process, level: Some(level), stated: Some(stated), site, message })

@@ -17,6 +17,8 @@ pub(super) struct Samples {
     offered: Vec<u64>,
     /// The number of each by its name, and under it by what it is of (empty: it does not say).
     index: HashMap<String, HashMap<String, usize>>,
+    /// The series that was added to last.
+    last: usize,
     held: usize,
     /// Samples that are held; of a longer log every second one is, or every fourth, and so on.
     most: usize,
@@ -26,7 +28,7 @@ pub(super) struct Samples {
 impl Samples {
     /// No series yet; at most `most` samples.
     pub(super) fn new(most: usize) -> Self {
-        Self { series: Vec::new(), offered: Vec::new(), index: HashMap::new(), held: 0, most, stride: 1 }
+        Self { series: Vec::new(), offered: Vec::new(), index: HashMap::new(), last: 0, held: 0, most, stride: 1 }
     }
 
     /// Adds a sample to the series of that name and place. The first of each is always held.
@@ -38,8 +40,9 @@ impl Samples {
         place: Option<&str>,
         at: Moment,
     ) {
-        let known = self.index.get(name).and_then(|places| places.get(place.unwrap_or_default()));
-        let Some(number) = known.copied().or_else(|| self.begin(name, meaning(name), place)) else { return };
+        let known = self.next(name, place).or_else(|| self.known(name, place));
+        let Some(number) = known.or_else(|| self.begin(name, meaning(name), place)) else { return };
+        self.last = number;
         let offered = self.offered[number];
         self.offered[number] += 1;
         if !offered.is_multiple_of(self.stride) {
@@ -53,6 +56,16 @@ impl Samples {
         if self.held > self.most {
             self.thin();
         }
+    }
+
+    /// The series that began after the last one, if it is the one: lines of a kind have the same fields in the same order.
+    fn next(&self, name: &str, place: Option<&str>) -> Option<usize> {
+        let next = self.series.get(self.last + 1)?;
+        (next.name == name && next.labels.get("engine") == place).then_some(self.last + 1)
+    }
+
+    fn known(&self, name: &str, place: Option<&str>) -> Option<usize> {
+        self.index.get(name)?.get(place.unwrap_or_default()).copied()
     }
 
     fn begin(&mut self, name: &str, signal: Option<Signal>, place: Option<&str>) -> Option<usize> {

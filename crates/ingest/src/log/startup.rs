@@ -10,9 +10,10 @@ use firstcheck_model::{
     unit::{Bytes, Seconds},
 };
 
-/// Parts of which every message of a start has one.
+/// Parts of which every message of a start has one: long enough that requests and statistics have none.
 pub(super) const PARTS: &[&str] = &[
-    "version",
+    "vLLM API server version ",
+    "  version ",
     "█",
     "non-default args: ",
     " with config: ",
@@ -38,7 +39,13 @@ pub(super) const PARTS: &[&str] = &[
     "Maximum concurrency for ",
     "num_gpu_blocks",
     " blocks: ",
-    "raph",
+    "Capturing ",
+    "Capture ",
+    "Graph capturing finished in ",
+    "CUDA graph memory: ",
+    "CUDA graph pool memory: ",
+    "Directly load the compiled graph",
+    "Cache the graph of ",
     "torch.compile",
     "AOT compil",
     "init engine (",

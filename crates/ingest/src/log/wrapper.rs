@@ -44,11 +44,11 @@ pub fn unwrap(line: &str) -> Unwrapped<'_> {
 }
 
 #[derive(Deserialize)]
-struct JsonLine {
+struct JsonLine<'l> {
     #[serde(alias = "message", alias = "MESSAGE", alias = "msg")]
     log: String,
-    #[serde(alias = "timestamp", alias = "@timestamp")]
-    time: Option<String>,
+    #[serde(borrow, alias = "timestamp", alias = "@timestamp")]
+    time: Option<Cow<'l, str>>,
     #[serde(rename = "__REALTIME_TIMESTAMP")]
     microseconds: Option<String>,
     #[serde(rename = "_SYSTEMD_UNIT", alias = "container_name", alias = "pod")]
@@ -60,16 +60,13 @@ fn json(line: &str) -> Option<Unwrapped<'_>> {
     if !line.starts_with('{') {
         return None;
     }
-    let parsed: JsonLine = serde_json::from_str(line).ok()?;
+    let parsed: JsonLine<'_> = serde_json::from_str(line).ok()?;
     let partial = !parsed.log.ends_with('\n') && parsed.microseconds.is_none() && line.contains("\"stream\"");
     let micro = parsed.microseconds.and_then(|text| text.parse::<i64>().ok()?.checked_mul(1000));
     let at_unix_ns = micro.or_else(|| instant(parsed.time.as_deref()?));
-    Some(Unwrapped {
-        text: Cow::Owned(parsed.log.trim_end_matches(['\n', '\r']).to_owned()),
-        at_unix_ns,
-        partial,
-        origin: parsed.origin,
-    })
+    let mut text = parsed.log;
+    text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    Some(Unwrapped { text: Cow::Owned(text), at_unix_ns, partial, origin: parsed.origin })
 }
 
 /// CRI (`TIME stdout F text`) and `kubectl logs --timestamps` (`TIME text`), with `[pod/NAME/CONTAINER] ` of
@@ -154,11 +151,11 @@ fn journal(line: &str) -> Option<Unwrapped<'_>> {
 
 /// `HOST UNIT[PID]: text`, which `journalctl -o short-iso` puts behind the time.
 fn unit(rest: &str) -> Option<(&str, &str)> {
-    let (head, text) = rest.split_once("]: ")?;
-    let (host, unit) = head.split_once(' ')?;
-    let (name, pid) = unit.split_once('[')?;
-    let plain = !host.is_empty() && !name.contains(' ') && pid.bytes().all(|byte| byte.is_ascii_digit());
-    plain.then_some((name, text))
+    let (head, after) = cut(rest, b'[')?;
+    let (host, name) = cut(head, b' ')?;
+    let (pid, text) = cut(after, b']')?;
+    let plain = !host.is_empty() && cut(name, b' ').is_none() && pid.bytes().all(|byte| byte.is_ascii_digit());
+    text.strip_prefix(": ").filter(|_| plain).map(|text| (name, text))
 }
 
 /// An RFC 3339 time with a zone, nanoseconds of Unix time.
