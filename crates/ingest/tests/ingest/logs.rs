@@ -7,7 +7,7 @@ use firstcheck_ingest::{
 use firstcheck_model::{
     engine_log::{ChoiceOf, EngineLog, FailureKind, StartPhase, Term},
     moment::Moment,
-    signal::Signal,
+    signal::{Series, Signal},
 };
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
@@ -102,6 +102,48 @@ fn statistics_lines_become_series_by_name() {
     let at: Vec<_> = series("log:Running").at.clone();
     assert_eq!(at[1].since(at[0]).map(|s| s.0), Some(10.0));
     assert_eq!(at[0], Moment::at(31_000_000_000), "seconds since the first dated line");
+}
+
+#[test]
+fn series_are_told_apart_whatever_fields_and_ranks_come_next() {
+    let line = |second: u32, rank: u32, fields: &str| {
+        format!("[2026-01-02 03:04:{second:02} TP{rank}] Decode batch, {fields}\n")
+    };
+    let log = read(
+        &[
+            line(1, 0, "#running-req: 1, #token: 10, #queue-req: 2"),
+            line(1, 1, "#running-req: 3, #token: 30, #queue-req: 4"),
+            line(2, 1, "#running-req: 5, #queue-req: 6, #token: 50"),
+            line(2, 0, "#token: 70, #running-req: 7"),
+            line(3, 0, "#running-req: 9, #token: 1,090.5, #queue-req: 8"),
+        ]
+        .concat(),
+    );
+    let values = |name: &str, rank: &str| {
+        let is_it = |series: &&Series| series.name == name && series.labels.get("engine") == Some(rank);
+        log.series.iter().find(is_it).map(|series| series.value.clone()).unwrap()
+    };
+    assert_eq!(values("log:decode #running-req", "TP0"), [1.0, 7.0, 9.0]);
+    assert_eq!(values("log:decode #token", "TP0"), [10.0, 70.0, 1090.5]);
+    assert_eq!(values("log:decode #queue-req", "TP0"), [2.0, 8.0]);
+    assert_eq!(values("log:decode #running-req", "TP1"), [3.0, 5.0]);
+    assert_eq!(values("log:decode #token", "TP1"), [30.0, 50.0]);
+    assert_eq!(values("log:decode #queue-req", "TP1"), [4.0, 6.0]);
+    assert_eq!(log.series.len(), 6);
+}
+
+#[test]
+fn a_message_behind_a_progress_bar_is_read() {
+    for bar in [
+        "22/23 [00:13<00:00, 2.05it/s]",
+        "50%|█████     | 1/2 [00:01<00:01, 1.00s/it]",
+        "100%|██| 2/2 [00:02<00:00, 1.5s/it]",
+    ] {
+        let log = read(&format!(
+            "Loading: 4%| [a] 1.5it/s]\r{bar}INFO 01-02 03:04:05 [a.py:1] GPU KV cache size: 1,024 tokens\n"
+        ));
+        assert_eq!(log.kv.tokens, Some(1024), "{bar}");
+    }
 }
 
 #[test]
