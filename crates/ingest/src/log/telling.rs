@@ -24,7 +24,7 @@ struct Reader {
     take: fn(&mut LogReader, &str, &At<'_>) -> bool,
 }
 
-/// All of them. The first that takes a message is right. [`FAILURES`] come first.
+/// All of them. The first that takes a message is right.
 const READERS: [Reader; 6] = [
     Reader { parts: failure::parts, take: Traceback::take },
     Reader { parts: || startup::PARTS.to_vec(), take: startup::take },
@@ -34,7 +34,7 @@ const READERS: [Reader; 6] = [
     Reader { parts: choice::parts, take: choice::take },
 ];
 
-/// The reader of failures, as a set of readers.
+/// The first of them, that of failures, as a set.
 const FAILURES: u8 = 1;
 
 /// All parts in one automaton.
@@ -59,10 +59,9 @@ impl Parts {
         Self { automaton, start, readers }
     }
 
-    /// The readers of which a part is in the message.
+    /// The readers of which a part is in the message: all parts count, those too that lie over each other.
     fn readers(&self, message: &str) -> u8 {
         let (automaton, mut state, mut found) = (&self.automaton, self.start, 0);
-        // The crate's own iterator over all matches does twice as much for each byte.
         for byte in message.bytes() {
             state = automaton.next_state(Anchored::No, state, byte);
             if automaton.is_special(state) && automaton.is_match(state) {

@@ -44,11 +44,11 @@ pub fn unwrap(line: &str) -> Unwrapped<'_> {
 }
 
 #[derive(Deserialize)]
-struct JsonLine<'l> {
+struct JsonLine {
     #[serde(alias = "message", alias = "MESSAGE", alias = "msg")]
     log: String,
-    #[serde(borrow, alias = "timestamp", alias = "@timestamp")]
-    time: Option<Cow<'l, str>>,
+    #[serde(alias = "timestamp", alias = "@timestamp")]
+    time: Option<String>,
     #[serde(rename = "__REALTIME_TIMESTAMP")]
     microseconds: Option<String>,
     #[serde(rename = "_SYSTEMD_UNIT", alias = "container_name", alias = "pod")]
@@ -60,7 +60,7 @@ fn json(line: &str) -> Option<Unwrapped<'_>> {
     if !line.starts_with('{') {
         return None;
     }
-    let parsed: JsonLine<'_> = serde_json::from_str(line).ok()?;
+    let parsed: JsonLine = serde_json::from_str(line).ok()?;
     let partial = !parsed.log.ends_with('\n') && parsed.microseconds.is_none() && line.contains("\"stream\"");
     let micro = parsed.microseconds.and_then(|text| text.parse::<i64>().ok()?.checked_mul(1000));
     let at_unix_ns = micro.or_else(|| instant(parsed.time.as_deref()?));
