@@ -54,7 +54,7 @@ impl Parts {
         let readers = READERS.iter().enumerate();
         let parts = readers.flat_map(|(number, one)| (one.parts)().into_iter().map(move |part| (part, 1 << number)));
         let (parts, readers): (Vec<&str>, Vec<u8>) = parts.unzip();
-        let automaton = DFA::new(parts).expect("constant parts");
+        let automaton = DFA::builder().prefilter(false).build(parts).expect("constant parts");
         let start = automaton.start_state(Anchored::No).expect("it looks everywhere");
         Self { automaton, start, readers }
     }
