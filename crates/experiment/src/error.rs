@@ -147,9 +147,6 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// A scene of faults could not be set up.
-    #[error("the simulated deployment would not start")]
-    Deployment(#[from] firstcheck_sim::deployment::DeploymentError),
     /// The workload could not be made.
     #[error("cannot make the workload")]
     Workload(#[from] firstcheck_workload::error::Error),

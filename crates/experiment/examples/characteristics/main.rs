@@ -66,14 +66,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The experiments `0..count`, on all cores.
 fn judge(experiment: &Experiment<'_>, count: u64) -> Result<Vec<Judgement>, Box<dyn Error>> {
     let next = AtomicU64::new(0);
-    let work = || -> Result<Vec<(u64, Judgement)>, firstcheck_experiment::Error> {
+    let work = || -> Result<Vec<(u64, Judgement)>, Box<firstcheck_experiment::Error>> {
         let mut done = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= count {
                 return Ok(done);
             }
-            done.push((number, experiment.run(number)?));
+            done.push((number, experiment.run(number).map_err(Box::new)?));
         }
     };
     let workers = thread::available_parallelism()?.get();

@@ -18,7 +18,7 @@ use firstcheck_model::{
     run::{PairPlace, Role},
     unit::Seconds,
 };
-use firstcheck_sim::{SimulateOptions, simulate::Artefacts};
+use firstcheck_sim::{SimError, SimulateOptions, simulate::Artefacts};
 use firstcheck_workload::trace::Trace;
 use std::{
     path::{Path, PathBuf},
@@ -132,7 +132,8 @@ impl AbBench {
         let end = order.window.map(|window| order.warm_up.0 + window.as_secs_f64());
         options.window_end = end.map(Moment::from_seconds);
         options.artefacts = Artefacts { steps: false, ..Artefacts::ALL };
-        let mut simulated = simulated::record(&target.against(other.simulated(), trace)?, trace, &options)?;
+        let scenario = target.against(other.simulated(), trace).map_err(SimError::from)?;
+        let mut simulated = simulated::record(&scenario, trace, &options)?;
         let info = &mut simulated.recording.info;
         (info.place, info.load) = (order.place.clone(), offer.load);
         simulated::write(order.bundle, &simulated)

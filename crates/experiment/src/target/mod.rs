@@ -13,7 +13,7 @@ use std::fmt;
 #[derive(Debug, Clone)]
 pub enum Target {
     /// A simulated one, in virtual time.
-    Simulated(SimulatedTarget),
+    Simulated(Box<SimulatedTarget>),
     /// A real one.
     Server(Box<ServerTarget>),
 }

@@ -21,7 +21,8 @@ use std::{
 fn engine(blocks: u32) -> Target {
     let engine = EngineConfig { num_gpu_blocks: blocks, max_model_len: 8192, ..EngineConfig::default() };
     let deployment = Deployment::single(engine);
-    Target::Simulated(SimulatedTarget { text: format!("--blocks {blocks}"), deployment, faults: Vec::new() })
+    let text = format!("--blocks {blocks}");
+    Target::Simulated(Box::new(SimulatedTarget { text, deployment, faults: Vec::new() }))
 }
 
 fn begun() -> Begun {

@@ -86,7 +86,7 @@ fn simulated(words: &str) -> anyhow::Result<Target> {
     let args = SimTargetArgs::parse_words(words).map_err(|error| anyhow!(error))?;
     let text = words.split_whitespace().collect::<Vec<_>>().join(" ");
     let (deployment, faults) = (deployment(&args.deployment)?, faults(&args.faults())?);
-    Ok(Target::Simulated(SimulatedTarget { text, deployment, faults }))
+    Ok(Target::Simulated(Box::new(SimulatedTarget { text, deployment, faults })))
 }
 
 fn hooks(
