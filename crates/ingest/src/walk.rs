@@ -76,7 +76,11 @@ impl Walk {
     fn unpack(&mut self, budget: Budget) -> Unpack<'_> {
         let wanted: fn(&'static crate::Format) -> bool = match self.wanted {
             Wanted::All => |_| true,
-            Wanted::Runs => |format| format.group <= crate::Group::Answers,
+            // What states the deployment belongs to its runs: pages, answers, the engine's log, devices, packages.
+            Wanted::Runs => |format| {
+                let stated = format.group <= crate::Group::Model && matches!(format.action, crate::Action::Read(_));
+                format.group <= crate::Group::Answers || stated
+            },
         };
         Unpack { lists_all: self.wanted == Wanted::All, intake: &mut self.intake, budget, wanted }
     }

@@ -3,6 +3,7 @@
 use crate::{
     layout::{Align, Table, tame, width},
     number,
+    sides::short_label,
 };
 use firstcheck_model::{
     comparability::{Reach, Ruling},
@@ -122,7 +123,7 @@ fn value(field: &Field) -> String {
 
 fn source(stated: &Stated) -> String {
     let line = stated.line.map_or(String::new(), |line| format!(":{line}"));
-    tame(&format!("{}{line}", stated.from))
+    format!("{}{line}", short_label(&tame(&stated.from)))
 }
 
 /// A ruling in a sentence: what it weighs on, and why.

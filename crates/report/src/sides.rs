@@ -84,7 +84,7 @@ fn origin(side: &SideReport) -> String {
 }
 
 /// The end of a long path: what tells runs apart.
-fn short_label(label: &str) -> String {
+pub(crate) fn short_label(label: &str) -> String {
     let length = crate::layout::width(label);
     if length <= LONGEST_LABEL {
         return label.to_owned();

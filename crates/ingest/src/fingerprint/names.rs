@@ -137,7 +137,10 @@ pub(super) fn spelled(name: &str, value: &str) -> String {
         return (*mode).to_owned();
     }
     // A server may serve a model under several names; most have one.
-    match (name, value.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'))) {
+    match (
+        name.strip_prefix(field::GIVEN).unwrap_or(name),
+        value.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')),
+    ) {
         (field::MODEL, Some(one)) if !one.contains(',') => one.to_owned(),
         _ => value,
     }

@@ -25,11 +25,17 @@ const SECRET_WORDS: [&str; 12] = [
 /// Beginnings of values that are secrets whatever the setting is called.
 const SECRET_VALUES: [&str; 6] = ["hf_", "sk-", "ghp_", "Bearer ", "eyJ", "AKIA"];
 
+/// A number, a truth value, or a list of such: no secret.
+fn is_plain(value: &str) -> bool {
+    let one = |value: &str| value.parse::<f64>().is_ok() || matches!(value, "true" | "false" | "True" | "False");
+    let list = value.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
+    one(value) || list.is_some_and(|inner| inner.trim().is_empty() || inner.split(',').all(|item| one(item.trim())))
+}
+
 /// Whether a setting's text must not be kept: by its name (`api_key`, `hf_token`, but not `max_num_batched_tokens`),
 /// by its beginning, or because it is an address with a password in it. A number or a truth value is none.
 pub fn is_secret(name: &str, value: &str) -> bool {
-    let plain = value.parse::<f64>().is_ok() || matches!(value, "true" | "false" | "True" | "False");
-    if plain {
+    if is_plain(value) {
         return false;
     }
     let named = name

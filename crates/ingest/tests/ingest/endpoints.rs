@@ -107,6 +107,10 @@ fn secrets_are_told_by_name_beginning_and_address() {
         ("new_token_ratio", "0.7", false),
         ("url", "http://host/", false),
         ("trust_token", "True", false),
+        ("token_budgets", "[]", false),
+        ("token_budgets", "[512, 1024]", false),
+        ("tokens", "[sk-abc]", false),
+        ("token", "[sk-abc]", true),
     ];
     for (name, value, secret) in cases {
         assert_eq!(is_secret(name, value), secret, "{name}={value}");
