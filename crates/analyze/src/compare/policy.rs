@@ -167,7 +167,7 @@ policy! {
     signature_shown: f64 = 0.25, ["1"] "Smallest relative change without an interval that a signature counts.";
     signature_queue_share: f64 = 0.3, ["1"] "Share of a rise in TTFT that the queue has to take for the queue to count as grown.";
     signature_stable_share: f64 = 0.5, ["1"] "TTFT counts as stable beside a rise in ITL while it rises by less than this part of it, in log points.";
-    ledger_tolerance: f64 = 0.1, ["1"] "Largest relative difference between the requests that the engine and the client count, for the engine's means to be held against the client's.";
+    ledger_tolerance: f64 = 0.05, ["1"] "Largest relative difference between the requests that the engine and the client count, for the engine's means to be held against the client's.";
     share_floor: f64 = 0.01, ["1"] "Relative change of a total below which one pair does not divide it into shares.";
     resamples: u32 = 4_000, ["count"] "Resamples of the pairs behind the intervals of a quantile's stages.";
     single_batches: u32 = 5, ["count"] "Contiguous batches of a single run.";

@@ -92,16 +92,15 @@ impl ServerLedger {
         self.terms.iter().find(|(known, _)| *known == stage).map(|(_, mean)| mean)
     }
 
-    /// How many more (or fewer) requests the server counts than the client completed, relative to these. Far from 0 the
-    /// means are over different requests: a warm-up that was scraped with the window, or others' traffic.
+    /// How many more (or fewer) requests the server counts than the client completed, relative to these, where they are
+    /// furthest apart. Far from 0 the means are over different requests: a warm-up that was scraped with the window, others'
+    /// traffic, or a queue whose requests have not ended with the window. The terms are counted when a request ends, the
+    /// time to its first token before.
     pub fn foreign_share(&self, completed: u64) -> Option<f64> {
-        (completed > 0).then(|| self.counted() as f64 / completed as f64 - 1.0)
-    }
-
-    /// Requests that the server counts: first tokens, or whole requests.
-    pub fn counted(&self) -> u64 {
-        let terms = self.terms.iter().map(|(_, mean)| mean.n).max().unwrap_or(0);
-        self.whole.as_ref().map_or(terms, |whole| whole.n)
+        let share = |n: u64| n as f64 / completed as f64 - 1.0;
+        let counted = self.terms.iter().map(|(_, mean)| mean.n).chain(self.whole.as_ref().ok().map(|whole| whole.n));
+        let furthest = counted.max_by(|one, other| share(*one).abs().total_cmp(&share(*other).abs()))?;
+        (completed > 0).then(|| share(furthest))
     }
 }
 

@@ -1,6 +1,9 @@
 //! Where time went: splits of means and quantiles that add up.
 
-use crate::synthetic::{Rng, info};
+use crate::{
+    ledgers::counter,
+    synthetic::{Rng, info},
+};
 use firstcheck_analyze::compare::{Policy, compare};
 use firstcheck_model::{
     event::Event,
@@ -10,6 +13,7 @@ use firstcheck_model::{
     recording::Recording,
     report::{Report, StageRow},
     request::{Fate, Request, Requests},
+    signal::{Part, Signal},
     span::{Stage, StageSpan},
 };
 
@@ -195,4 +199,33 @@ fn a_change_that_is_not_certain_has_no_shares() {
     let report = compare(&[run(&courses(10.0))], &[again], &Policy::default());
     let ttft = rows(&report, "ttft mean", "spans");
     assert!(!ttft.is_empty() && ttft.iter().all(|row| row.share.is_none()), "{ttft:?}");
+}
+
+/// Queue and prefill are counted when a request ends: those that wait at the end of the window are in neither.
+#[test]
+fn means_over_other_requests_divide_nothing() {
+    let scraped = |count: f64| {
+        let mut run = run(&(0..250).map(|_| Course { queue: 10.0, prefill: 20.0 }).collect::<Vec<_>>());
+        run.info.id.0 = format!("{count}");
+        run.spans.clear();
+        for (signal, mean) in [(Signal::Ttft, 0.032), (Signal::QueueTime, 0.010), (Signal::PrefillTime, 0.020)] {
+            run.signals.push(counter(signal, Part::Sum, mean * count));
+            run.signals.push(counter(signal, Part::Count, count));
+        }
+        run
+    };
+    let report = compare(&[scraped(250.0)], &[scraped(245.0)], &Policy::default());
+    let ttft = rows(&report, "ttft mean", "histogram means");
+    let told: Vec<(&str, f64)> =
+        ttft.iter().map(|row| (row.stage.as_str(), (row.base.unwrap() * 1e3).round())).collect();
+    let expected = [
+        ("client wait", 2.0),
+        ("gateway/network and flush", 10.0),
+        ("front end and engine input", 2.0),
+        ("queue", 10.0),
+        ("prefill", 20.0),
+    ];
+    assert_eq!(told, expected);
+    let report = compare(&[scraped(250.0)], &[scraped(200.0)], &Policy::default());
+    assert!(rows(&report, "ttft mean", "histogram means").is_empty(), "{:?}", report.stages);
 }
