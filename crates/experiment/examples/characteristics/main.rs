@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p firstcheck-experiment --example characteristics -- --experiments 2000 --write docs/statistics.md`
 //!
-//! `--experiments N`: experiments a regime without an effect; with one, half as many. `--seed S`. `--regime TEXT`: only
+//! `--experiments N`: experiments a regime without an effect; with one, a quarter, and fewer where a run is longer. `--seed S`. `--regime TEXT`: only
 //! those whose name holds the text (its tables are printed, not written). `--write PATH`.
 
 #[path = "../fidelity/document.rs"]
@@ -42,7 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         for slower in [0.0, SLOWER] {
             let options = Options { pairs: PAIRS, traces: TRACES, slower, seed: asked.seed };
-            let count = if slower == 0.0 { asked.experiments } else { asked.experiments.div_ceil(2) };
+            let like_alike = if slower == 0.0 { asked.experiments } else { asked.experiments.div_ceil(4) };
+            let count = like_alike.div_ceil(u64::from(regime.requests / Regime::plain().requests));
             let experiment = Experiment::new(&regime, options)?;
             eprintln!("{}: {count} experiments, {:.1} req/s, steps {slower} slower", regime.name, experiment.rate());
             measured.push((regime.clone(), slower, Tally::of(&judge(&experiment, count)?)));

@@ -23,7 +23,7 @@ const SECOND_RUN: f64 = 0.01;
 /// How much slower the second device is.
 const SECOND_DEVICE: f64 = 0.02;
 /// Requests before the window.
-const WARM_UP_REQUESTS: u32 = 60;
+const WARM_UP_REQUESTS: u32 = 40;
 
 /// How experiments are made.
 #[derive(Debug, Clone, Copy, PartialEq)]

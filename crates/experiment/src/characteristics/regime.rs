@@ -102,7 +102,7 @@ impl Regime {
                 cv: 1.0,
             },
             load: 0.7,
-            requests: 250,
+            requests: 200,
             two_devices: false,
         }
     }
@@ -153,8 +153,8 @@ impl Regime {
         Ok(spec.generate(seed, None)?.trace)
     }
 
-    /// The objective: about nine requests in ten meet it at a load of 0.7.
+    /// The objective: hardly a request misses it at the lowest load, one in ten or more at the others.
     pub fn slo(&self) -> Slo {
-        Slo { ttft: Some(Seconds(0.25)), tpot: Some(Seconds(0.02)), e2e: None, gap: None }
+        Slo { ttft: Some(Seconds(0.1)), tpot: Some(Seconds(0.011)), e2e: None, gap: None }
     }
 }
