@@ -8,3 +8,4 @@ mod incident;
 mod ledgers;
 mod plans;
 mod resuming;
+mod signatures;
