@@ -41,8 +41,15 @@ fn run(trace: &Trace, fault: &Fault, role: Role, pair: u32) -> RunEvidence {
     options.warm_up = Seconds(WARM_UP_S);
     let mut recording = record(&scenario, trace, &options).unwrap().recording;
     let order = u8::from(pair.is_multiple_of(2) == (role == Role::Candidate));
-    recording.info.place =
-        Some(PairPlace { experiment: "signatures".into(), pair, role, order, device: None, cell: None });
+    recording.info.place = Some(PairPlace {
+        experiment: "signatures".into(),
+        pair,
+        role,
+        order,
+        device: None,
+        cell: None,
+        looks: Vec::new(),
+    });
     recording.into_evidence(format!("{}-{pair}", role.name()))
 }
 
