@@ -94,24 +94,9 @@ pub fn parameters() -> impl Iterator<Item = (&'static str, &'static Param)> {
     checks.chain(SHARED.iter().map(|shared| (shared.section, &shared.param)))
 }
 
-/// The name nearest to `word`, if any is near (at most a third of it to change).
+/// The name nearest to `word`, if any is near: at most a third of it to change, two letters in each other's place counting
+/// as one change.
 pub fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
-    let best = names.map(|name| (edits(word, name), name)).min()?;
+    let best = names.map(|name| (strsim::osa_distance(word, name), name)).min()?;
     (best.0 <= (word.chars().count() / 3).max(1)).then(|| best.1.to_owned())
-}
-
-/// Levenshtein distance.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let above = row[j + 1];
-            row[j + 1] = (diagonal + usize::from(ca != *cb)).min(above + 1).min(row[j] + 1);
-            diagonal = above;
-        }
-    }
-    row[b.len()]
 }

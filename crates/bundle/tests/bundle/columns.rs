@@ -19,7 +19,9 @@ fn page() -> String {
 fn documented(page: &str, file: &str) -> Vec<String> {
     let section = page.split("\n## ").find(|section| section.starts_with(&format!("`{file}`"))).unwrap();
     let cell = |line: &str| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name.to_owned());
-    section.lines().filter_map(cell).collect()
+    // Tables after the first one say what values mean.
+    let table = section.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    table.filter_map(cell).collect()
 }
 
 #[test]

@@ -131,6 +131,10 @@ fn truth(experiments: &[Judgement]) -> BTreeMap<Key, f64> {
 
 fn count(row: &mut Row, effect: &Effect, true_effect: f64) {
     let estimate = &effect.estimate;
+    if estimate.effect.identical {
+        // Reports say so, and show no interval to be held to.
+        return;
+    }
     let bounds = (estimate.effect.lower(ALPHA), estimate.effect.upper(ALPHA), estimate.interval(CONFIDENCE));
     let (Ok(lower), Ok(upper), Ok(interval)) = bounds else { return };
     row.effect += (true_effect - row.effect) / (row.covered.of + 1) as f64;

@@ -7,7 +7,7 @@ use firstcheck_model::report::Verdict;
 const COUNT: u64 = 24;
 
 fn regime() -> Regime {
-    Regime { requests: 200, load: 0.5, ..Regime::plain() }
+    Regime { load: 0.5, ..Regime::plain() }
 }
 
 fn judged(regime: &Regime, slower: f64, count: u64) -> Vec<Judgement> {

@@ -8,4 +8,3 @@ mod incident;
 mod ledgers;
 mod plans;
 mod resuming;
-mod signatures;

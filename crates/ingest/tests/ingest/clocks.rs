@@ -105,7 +105,7 @@ fn prefill_and_decode_pools_with_skewed_clocks_tell_one_story() {
     }
     let replicas: Vec<_> = joined.stages.iter().filter_map(|stage| stage.replica.as_deref()).collect();
     assert!(replicas.contains(&"prefill-0") && replicas.contains(&"decode-1"), "{replicas:?}");
-    assert_eq!(joined.stages.iter().filter(|stage| stage.stage == Stage::Decode).count(), 2);
+    assert_eq!(joined.stages.iter().filter(|stage| stage.stage == Stage::DecodePreempted).count(), 2);
 }
 
 #[test]
