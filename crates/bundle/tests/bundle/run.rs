@@ -92,7 +92,7 @@ pub fn trace_span(n: u32) -> TraceSpan {
     let start_unix_ns = 1_760_000_000_000_000_000 + i64::from(n) * SECOND;
     let attributes = vec![
         ("a.text".to_owned(), AttributeValue::Text("größe \"x\"".into())),
-        ("b.truth".to_owned(), AttributeValue::Bool(n % 2 == 0)),
+        ("b.truth".to_owned(), AttributeValue::Bool(n.is_multiple_of(2))),
         ("c.whole".to_owned(), AttributeValue::Int(i64::MIN + i64::from(n))),
         ("d.float".to_owned(), AttributeValue::Float(f64::from(n) + 0.1)),
     ];
@@ -104,7 +104,7 @@ pub fn trace_span(n: u32) -> TraceSpan {
         start_unix_ns,
         end_unix_ns: start_unix_ns + 7,
         service: Some("vllm".into()),
-        instance: (n % 3 == 0).then(|| "decode-0".into()),
+        instance: n.is_multiple_of(3).then(|| "decode-0".into()),
         failed: n % 2 == 1,
         attributes: Attributes(attributes),
     }
