@@ -17,6 +17,8 @@ use std::{
 
 /// Folder of the journal inside a bundle.
 pub(crate) const FOLDER: &str = "journal";
+/// File of the room that is given back when the disk is full.
+pub(crate) const RESERVE_NAME: &str = "reserve";
 
 /// Rows of a table in one frame: bounds the memory of whoever reads it.
 const EVENTS_A_FRAME: usize = 1 << 20;
@@ -56,7 +58,7 @@ impl Journal {
             let file = OpenOptions::new().append(true).create_new(true).open(&path).named("create", &path)?;
             files.push(TableFile { table, path, file, length: 0 });
         }
-        let reserve = folder.join("reserve");
+        let reserve = folder.join(RESERVE_NAME);
         fs::write(&reserve, vec![0; RESERVE]).named("write", &reserve)?;
         Ok(Self { folder, files, appends: 0, broken: false })
     }
@@ -132,7 +134,7 @@ impl Journal {
     /// Gives back the space that was kept for the day the disk is full.
     pub(crate) fn give_back_reserve(&self) {
         // Already gone is as good; a failure here shows when run.json is written.
-        let _ = fs::remove_file(self.folder.join("reserve"));
+        let _ = fs::remove_file(self.folder.join(RESERVE_NAME));
     }
 
     /// Removes the journal of a run whose run.json says that its rows are elsewhere.

@@ -4,6 +4,7 @@
 //! to be no bundle, because no `run.json` lies beside it, is read as any other entry is.
 
 use super::{Unpack, entry_path};
+use firstcheck_bundle::{Bundle, place};
 use std::{
     collections::BTreeMap,
     fs::{self, File},
@@ -12,13 +13,6 @@ use std::{
     rc::Rc,
 };
 use tempfile::TempDir;
-
-/// Files of a bundle.
-const FILES: [&str; 5] = ["run.json", "requests.parquet", "events.parquet", "signals.parquet", "spans.parquet"];
-/// Files of the journal of a run without its end.
-const JOURNAL: [&str; 5] = ["requests", "events", "signals", "spans", "reserve"];
-/// Longest name of an attached file, bytes.
-const LONGEST: usize = 255;
 
 /// What may be runs of one archive.
 pub(super) struct Packed {
@@ -33,23 +27,6 @@ struct Folder {
     disk: TempDir,
     /// Files below it with their names in the archive, in its order.
     files: Vec<(PathBuf, String)>,
-}
-
-/// Where an entry belongs: the folder of its run in the archive, and its place in the run.
-fn place(name: &str) -> Option<(&str, PathBuf)> {
-    let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
-    if FILES.contains(&file) {
-        return Some((folder, file.into()));
-    }
-    let (above, last) = folder.rsplit_once('/').unwrap_or(("", folder));
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let is_plain = !file.is_empty() && !file.starts_with('.') && file.len() <= LONGEST && file.chars().all(plain);
-    let belongs = match last {
-        "journal" => JOURNAL.contains(&file),
-        "attached" => is_plain,
-        _ => false,
-    };
-    belongs.then(|| (above, Path::new(last).join(file)))
 }
 
 impl Packed {
@@ -91,7 +68,7 @@ impl Packed {
             let bare = name.trim_start_matches("./");
             let folder = if matches!(bare, "" | ".") { self.archive.clone() } else { entry_path(&self.archive, bare) };
             let disk = Rc::new(disk);
-            let is_run = files.iter().any(|(path, _)| path.as_path() == Path::new("run.json"));
+            let is_run = Bundle::is_bundle(disk.path());
             if is_run {
                 unpack.intake.bundle(&folder, Some(Rc::clone(&disk)));
             }

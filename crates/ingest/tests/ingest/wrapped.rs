@@ -6,6 +6,7 @@ use crate::{
 };
 use firstcheck_bundle::Writer;
 use firstcheck_ingest::{Limits, read_recordings, read_runs};
+use firstcheck_model::trace_span::{Attributes, TraceSpan};
 use std::path::Path;
 
 const LOG: &str = "INFO 01-02 03:04:05 [api_server.py:1] vLLM API server version 0.9.2\n\
@@ -26,7 +27,7 @@ fn files(prefix: &str) -> Vec<(String, Vec<u8>)> {
             events: &recording.events,
             signals: &recording.signals,
             spans: &recording.spans,
-            ..firstcheck_bundle::Rows::default()
+            traces: &[span()],
         })
         .unwrap();
     writer.finish(recording.info.clone()).unwrap();
@@ -44,6 +45,22 @@ fn files(prefix: &str) -> Vec<(String, Vec<u8>)> {
     }
     files.sort();
     files
+}
+
+/// A span that a service exported while the run went on.
+fn span() -> TraceSpan {
+    TraceSpan {
+        trace_id: "0af7651916cd43dd8448eb211c80319c".into(),
+        span_id: "b7ad6b7169203331".into(),
+        parent_id: None,
+        name: "llm_request".into(),
+        start_unix_ns: 1_700_000_000_000_000_000,
+        end_unix_ns: 1_700_000_001_000_000_000,
+        service: None,
+        instance: None,
+        failed: false,
+        attributes: Attributes::default(),
+    }
 }
 
 fn entries(files: &[(String, Vec<u8>)]) -> Vec<(&str, &[u8])> {
@@ -69,6 +86,7 @@ fn a_packed_run_opens_as_a_run() {
             assert_eq!((run.label.as_str(), run.requests.len(), collected.read[0].rows), (shown, 3, 3), "{what}");
             assert!(run.signals.iter().any(|series| series.signal.is_some()));
             assert_eq!(collected.evidence.logs[0].kv.tokens, Some(12_345));
+            assert_eq!(collected.evidence.traces, [span()], "{what} {prefix}");
         }
     }
 }
