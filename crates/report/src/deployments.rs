@@ -41,7 +41,7 @@ pub(crate) fn differences(all: &[Difference]) -> (Table, &[Difference]) {
     let mut table = Table::new(&columns.map(|name| (name, Align::Left)));
     for one in listed {
         table.row(vec![
-            tame(&one.field),
+            one.field.clone(),
             clipped(&one.base),
             clipped(&one.candidate),
             one.came.name().to_owned(),
@@ -95,7 +95,7 @@ pub(crate) fn fingerprint(sides: &Sides) -> Option<(Table, Option<String>)> {
         left_out += side.fingerprint.group(group).count() - listed.len();
         for (at, (name, field)) in listed.into_iter().enumerate() {
             let heading = if at == 0 { group.name() } else { "" };
-            table.row(vec![heading.into(), tame(name), value(field), source(&field.stated)]);
+            table.row(vec![heading.into(), name.to_owned(), value(field), source(&field.stated)]);
         }
     }
     let more = format!("{} more settings: --format json lists all", number::count(left_out as u64));

@@ -22,10 +22,10 @@ impl Table {
         Self { columns: columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row; cells beyond the columns are ignored, missing ones are empty.
+    /// Adds a row, its cells made safe for a terminal; cells beyond the columns are ignored, missing ones are empty.
     pub(crate) fn row(&mut self, mut cells: Vec<String>) {
         cells.resize(self.columns.len(), String::new());
-        self.rows.push(cells);
+        self.rows.push(cells.iter().map(|cell| tame(cell)).collect());
     }
 
     /// Empties a column, so that it vanishes.

@@ -120,7 +120,7 @@ fn metric_table(report: &Report, all: bool) -> Option<String> {
 }
 
 fn split(split: &[StageRow]) -> String {
-    let table = stages::table(split, None, str::to_owned);
+    let table = stages::table(split, None);
     format!("### {}\n\n{}", escape(&stages::title(split)), table.markdown())
 }
 

@@ -1,7 +1,7 @@
 //! The table of metrics, shared by the renderings.
 
 use crate::{
-    layout::{Align, Table, tame},
+    layout::{Align, Table},
     number, words,
 };
 use firstcheck_model::{
@@ -99,7 +99,7 @@ pub(crate) fn metrics(report: &Report, all: bool) -> Metrics {
     let mut footnotes: Vec<String> = Vec::new();
     let mut missing = false;
     for row in &shown {
-        let mut name = tame(&words::row(row));
+        let mut name = words::row(row);
         if let Some(note) = &row.note {
             let at = footnotes.iter().position(|known| known == note).unwrap_or_else(|| {
                 footnotes.push(note.clone());

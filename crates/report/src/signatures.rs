@@ -1,7 +1,7 @@
 //! Cells and signatures, shared by the renderings.
 
 use crate::{
-    layout::{Align, Table, tame},
+    layout::{Align, Table},
     number, words,
 };
 use firstcheck_model::report::{CellRow, Report, SignatureRow, SignatureState};
@@ -18,8 +18,8 @@ pub(crate) fn cells(rows: &[CellRow]) -> Table {
     for row in rows {
         let verdict = words::verdict(row.verdict).unwrap_or("shown");
         let need = if row.required { "" } else { "not required" };
-        let why = row.why.first().map_or(String::new(), |why| tame(why));
-        table.row(vec![tame(&row.cell), number::count(row.pairs), verdict.into(), need.into(), why]);
+        let why = row.why.first().cloned().unwrap_or_default();
+        table.row(vec![row.cell.clone(), number::count(row.pairs), verdict.into(), need.into(), why]);
     }
     table
 }

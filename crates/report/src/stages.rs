@@ -64,7 +64,7 @@ pub(crate) fn unseen(total: &StageRow) -> String {
 }
 
 /// The split with its sum; `bars`: with a bar for each share.
-pub(crate) fn table(split: Split<'_>, bars: Option<fn(f64) -> String>, text: fn(&str) -> String) -> Table {
+pub(crate) fn table(split: Split<'_>, bars: Option<fn(f64) -> String>) -> Table {
     let mut columns = vec![
         ("stage", Align::Left),
         ("base", Align::Right),
@@ -76,25 +76,25 @@ pub(crate) fn table(split: Split<'_>, bars: Option<fn(f64) -> String>, text: fn(
     columns.extend(bars.map(|_| ("", Align::Left)));
     let mut table = Table::new(&columns);
     for row in split {
-        let mut cells = cells(row, text);
+        let mut cells = cells(row);
         cells.extend(bars.map(|bar| row.share.map_or(String::new(), bar)));
         table.row(cells);
     }
     if let Some(total) = total(split) {
-        let mut cells = cells(&total, text);
+        let mut cells = cells(&total);
         cells.extend(bars.map(|_| String::new()));
         table.row(cells);
     }
     table
 }
 
-fn cells(row: &StageRow, text: fn(&str) -> String) -> Vec<String> {
+fn cells(row: &StageRow) -> Vec<String> {
     let part = |value: Option<f64>| value.map_or(number::MISSING.into(), |v| number::value(v, &row.unit));
     let interval = row.interval.map_or(String::new(), |[low, high]| {
         format!("{} … {}", number::signed(low, &row.unit), number::signed(high, &row.unit))
     });
     vec![
-        text(&row.stage),
+        row.stage.clone(),
         part(row.base),
         part(row.candidate),
         number::signed(row.delta, &row.unit),

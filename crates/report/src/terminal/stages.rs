@@ -17,7 +17,7 @@ pub(super) fn stages(page: &mut Page, rows: &[StageRow]) {
     let chosen = stages::chosen(rows);
     for split in chosen.splits {
         page.heading(&tame(&stages::title(split)));
-        let (head, lines) = stages::table(split, Some(bar), tame).lines();
+        let (head, lines) = stages::table(split, Some(bar)).lines();
         let head = page.paint(&format!("  {head}"), Tone::Dim);
         page.line(&head);
         lines.iter().for_each(|line| page.line(&format!("  {line}")));

@@ -1,6 +1,7 @@
 //! Text from outside (paths, error messages, model names) cannot break a page.
 
 use crate::fixtures;
+use firstcheck_model::report::{NotUnderstood, ReadRow};
 use firstcheck_report::{Format, Style, render};
 
 const EVIL: &str = "evil\u{1b}[2J\n\u{202e}name|<script>`x`";
@@ -16,6 +17,29 @@ fn control_characters_never_reach_a_page() {
     report.metrics[0].slice = Some(EVIL.into());
     report.stages[0].stage = EVIL.into();
     report.findings[0].symptom = EVIL.into();
+    let evil = || String::from(EVIL);
+    report.read.push(ReadRow {
+        path: evil(),
+        format: evil(),
+        what: evil(),
+        rows: 1,
+        unit: evil(),
+        from_unix_s: None,
+        to_unix_s: None,
+        length_s: None,
+        engine: Some(evil()),
+        version: Some(evil()),
+        replicas: vec![evil()],
+        notes: vec![evil()],
+    });
+    report.not_understood.push(NotUnderstood {
+        path: evil(),
+        what: evil(),
+        kind: evil(),
+        count: 1,
+        line: None,
+        example: evil(),
+    });
     for run in report.sides.candidate.iter_mut().flat_map(|side| &mut side.runs) {
         run.label = EVIL.into();
         run.workload = EVIL.into();
