@@ -104,7 +104,7 @@ pub(super) fn check(cells: &[Condition]) -> Result<(), PolicyError> {
             ("least_prompt_tokens", cell.least_prompt_tokens),
             ("most_prompt_tokens", cell.most_prompt_tokens),
         ] {
-            let value = value.unwrap_or(0.0);
+            let Some(value) = value else { continue };
             range(&format!("{name} of cell {}", cell.name), value, value >= 0.0, "it must be zero or more")?;
         }
         check_gates(cell.gates.as_deref().unwrap_or(&[]))?;

@@ -311,7 +311,7 @@ impl Policy {
             range(name, value, value >= 0.0 && value.is_finite(), "it must be zero or more, and finite")?;
         }
         for (name, value) in [("load", self.load), ("gpus", self.gpus), ("cost_per_gpu_hour", self.cost_per_gpu_hour)] {
-            let value = value.unwrap_or(1.0);
+            let Some(value) = value else { continue };
             range(name, value, value > 0.0 && value.is_finite(), "it must be positive, and finite")?;
         }
         let half = self.split_half_width;

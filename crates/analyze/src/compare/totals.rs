@@ -79,14 +79,11 @@ fn one(value: Option<f64>) -> Option<Cell> {
 
 /// GPU-seconds of the window over its good requests: `+∞` where none was good.
 fn gpu_time_per_good(run: &RunEvidence, reading: &Reading, policy: &Policy) -> Option<f64> {
-    let gpus = policy.gpus.or_else(|| run.info.fingerprint.number(GPU_COUNT)).filter(|gpus| *gpus > 0.0)?;
+    let gpus = policy.gpus.or_else(|| run.info.fingerprint.number(field::GPU_COUNT)).filter(|gpus| *gpus > 0.0)?;
     let seconds = served(run)?.length()?.0;
     let good = reading.good?.share() * reading.offered as f64;
     (seconds > 0.0).then(|| gpus * seconds / good)
 }
-
-/// The fingerprint's field that says how many GPUs a deployment has.
-const GPU_COUNT: &str = "gpu_count";
 
 /// Growth of a counter over the window, over all its series; `None` without one, or where one of them cannot be told: a
 /// sum over some of the replicas would be taken for the whole.

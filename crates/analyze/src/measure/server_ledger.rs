@@ -111,13 +111,9 @@ pub(super) fn difference(
     parts: &[&Measurement<Seconds>],
 ) -> Measurement<Seconds> {
     let value = parts.iter().fold(whole.value.0, |left, part| left - part.value.0);
-    let all = || std::iter::once(whole).chain(parts.iter().copied());
-    Measurement {
-        value: Seconds(value),
-        interval: None,
-        n: all().map(|one| one.n).min().unwrap_or(0),
-        source: Source::Derived { by: by.into(), from: all().map(|one| one.source.clone()).collect() },
-    }
+    let n = parts.iter().fold(whole.n, |n, part| n.min(part.n));
+    let from = std::iter::once(whole).chain(parts.iter().copied()).map(|one| one.source.clone()).collect();
+    Measurement { value: Seconds(value), interval: None, n, source: Source::Derived { by: by.into(), from } }
 }
 
 /// Mean over the completed requests of the windows that have the value.

@@ -1,8 +1,8 @@
 //! How a difference came about.
 
-use super::{defaults, version};
+use super::version;
 use firstcheck_model::{
-    fingerprint::{Field, Fingerprint, Group, field},
+    fingerprint::{Fingerprint, Group, field},
     report::Came,
 };
 
@@ -28,10 +28,10 @@ const IMPLIES: [(&str, &[&str]); 3] = [
     ("performance_mode", &["compilation_", "cudagraph_", field::MAX_NUM_BATCHED_TOKENS, field::MAX_NUM_SEQS]),
 ];
 
-/// How the difference in `name` came about. Where no list of options is known of a side, nothing is said of who set it,
-/// unless both values are the defaults of their versions.
-pub(super) fn of(name: &str, field: &Field, (base, candidate): (&Fingerprint, &Fingerprint)) -> Came {
-    match field.group {
+/// How the difference in `name` came about. `defaults`: the two values are the defaults of their versions. Where they are
+/// not, and no list of options is known of a side, nothing is said of who set it.
+pub(super) fn of(name: &str, group: Group, defaults: bool, (base, candidate): (&Fingerprint, &Fingerprint)) -> Came {
+    match group {
         Group::Engine | Group::Model | Group::Given | Group::Workload => return Came::Given,
         Group::Software | Group::Hardware | Group::Network => return Came::Environment,
         Group::Resolved => {}
@@ -42,8 +42,7 @@ pub(super) fn of(name: &str, field: &Field, (base, candidate): (&Fingerprint, &F
     if COMPUTED.contains(&name) || COMPUTED_OF.iter().any(|start| name.starts_with(start)) {
         return Came::Computed;
     }
-    let value = |print: &Fingerprint| print.field(name).map(|field| field.stated.value.clone()).unwrap_or_default();
-    if defaults::seen(name, &value(base), &value(candidate), (base, candidate)).is_some() {
+    if defaults {
         return Came::DefaultChanged;
     }
     let options_known = [base, candidate].iter().all(|print| print.group(Group::Given).next().is_some());

@@ -74,9 +74,9 @@ fn is_told_resolved(name: &str, base: &Fingerprint, candidate: &Fingerprint) -> 
 }
 
 fn difference(name: &str, base: &Field, candidate: &Field, all: &Fingerprint, theirs: &Fingerprint) -> Difference {
-    let came = came::of(name, base, (all, theirs));
-    let known = impact::of(name);
     let change = defaults::seen(name, &base.stated.value, &candidate.stated.value, (all, theirs));
+    let came = came::of(name, base.group, change.is_some(), (all, theirs));
+    let known = impact::of(name);
     Difference {
         field: name.into(),
         group: base.group,

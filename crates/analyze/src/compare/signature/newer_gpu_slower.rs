@@ -4,7 +4,7 @@ use super::{
     Reading, Rule,
     changes::{Changes, Went, said},
 };
-use firstcheck_model::{metric::Metric, report::MetricRow};
+use firstcheck_model::{fingerprint::field, metric::Metric, report::MetricRow};
 
 pub(super) static RULE: Rule = Rule {
     name: "slower-on-newer-gpu",
@@ -44,16 +44,13 @@ const YEARS: [(&str, u16); 22] = [
     ("V100", 2017),
 ];
 
-/// The fingerprint's field that names the GPUs.
-const GPU_MODEL: &str = "gpu_model";
-
 fn year(name: &str) -> Option<u16> {
     let name = name.to_uppercase().replace('-', " ");
     YEARS.iter().find(|(part, _)| name.contains(part)).map(|(_, year)| *year)
 }
 
 fn read(changes: &Changes<'_>) -> Reading {
-    let names = changes.deployments().and_then(|(b, c)| b.get(GPU_MODEL).zip(c.get(GPU_MODEL)));
+    let names = changes.deployments().and_then(|(b, c)| b.get(field::GPU_MODEL).zip(c.get(field::GPU_MODEL)));
     let Some((base, candidate)) = names else {
         return Reading::Unknown(vec!["the GPU model of both sides (nvidia-smi -q -x)".into()]);
     };
