@@ -72,6 +72,9 @@ fn each_signature_is_read_off_its_changes() {
         ("memory-up-model-changed", &[(NonKvMemory, 2e9, 4e9)], &[("max_model_len", "4096", "131072")], Present),
         ("memory-up-model-changed", &[(WeightMemory, 16e9, 32e9)], &[("model", "8b", "8b")], Absent),
         ("memory-up-model-changed", &[(WeightMemory, 16e9, 8e9)], &[("model", "8b", "4b")], Absent),
+        ("memory-up-model-changed", &[(WeightMemory, 8e9, 16e9)], &[("quantization", "fp8", "none")], Present),
+        // Two ways to write one value.
+        ("memory-up-model-changed", &[(WeightMemory, 16e9, 32e9)], &[("dtype", "torch.bfloat16", "bfloat16")], Absent),
         ("memory-up-model-changed", &[], &[("model", "8b", "16b")], Unknown),
         ("hit-rate-down", &[(HitRate, 0.8, 0.2)], &[], Present),
         ("hit-rate-down", &[(HitRate, 0.8, 0.0)], &[], Present),

@@ -46,12 +46,10 @@ fn read(changes: &Changes<'_>) -> Reading {
     let Some((base, candidate)) = changes.deployments() else {
         return Reading::Unknown(vec!["fingerprints of both sides".into()]);
     };
-    let changed: Vec<String> = MODEL
-        .iter()
-        .filter_map(|name| {
-            let (b, c) = (base.get(name)?, candidate.get(name)?);
-            (b != c).then(|| format!("{name} changed from {b} to {c}"))
-        })
+    let changed: Vec<String> = base
+        .differences(candidate)
+        .filter(|(name, ..)| MODEL.contains(name))
+        .map(|(name, b, c)| format!("{name} changed from {} to {}", b.stated.value, c.stated.value))
         .collect();
     let told: Vec<String> = known.iter().map(|(row, _)| said(row, changes.went(row))).collect();
     let more = known.iter().any(|(row, bad)| changes.went(row) == *bad);
