@@ -146,8 +146,16 @@ impl Sample {
     }
 }
 
-/// ⌈np⌉ as a 1-based rank, at least 1.
-fn rank(n: usize, p: f64) -> Option<usize> {
+/// ⌈np⌉ as a 1-based rank, at least 1: the place of the p quantile among `n`
+/// values in their order. `None` without values, or unless 0 ≤ `p` ≤ 1.
+///
+/// # Example: a product that is a little too large
+/// ```
+/// use firstcheck_stats::quantile::rank;
+/// assert_eq!(rank(100, 0.07), Some(7));
+/// assert_eq!(rank(0, 0.5), None);
+/// ```
+pub fn rank(n: usize, p: f64) -> Option<usize> {
     if n == 0 || !(0.0..=1.0).contains(&p) {
         return None;
     }

@@ -1,14 +1,13 @@
 //! A run's own report, the policy, and where time went.
 
-use crate::synthetic::{Spec, pairs};
+use crate::synthetic::{Spec, counter, pairs};
 use firstcheck_analyze::compare::{Gate, Policy, PolicyError, compare, describe};
 use firstcheck_model::{
     metric::Metric,
-    moment::Moment,
     report::{Claim, Verdict},
     request::Fate,
     run::RunState,
-    signal::{Labels, Part, Series, SeriesKind, Signal},
+    signal::{Part, Signal},
     slo::Slo,
     span::{Stage, StageSpan},
     unit::Seconds,
@@ -106,20 +105,6 @@ fn nothing_gated_judges_nothing() {
     let report = compare(&base, &candidate, &Policy { gates: Vec::new(), ..Policy::default() });
     assert_eq!(report.verdict, Verdict::None);
     assert!(report.metric(Metric::Ttft, "p50").unwrap().interval.is_some());
-}
-
-/// A counter of a page scraped before and after.
-fn counter(signal: Signal, part: Part, growth: f64) -> Series {
-    Series {
-        name: signal.name().into(),
-        labels: Labels::default(),
-        page: "main".into(),
-        kind: SeriesKind::Counter,
-        part,
-        signal: Some(signal),
-        at: vec![Moment::at(-1), Moment::at(i64::MAX / 2)],
-        value: vec![1000.0, 1000.0 + growth],
-    }
 }
 
 #[test]

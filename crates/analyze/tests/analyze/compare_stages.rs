@@ -1,10 +1,7 @@
 //! Where time went: splits of means and quantiles that add up.
 
-use crate::{
-    ledgers::counter,
-    synthetic::{Rng, info},
-};
-use firstcheck_analyze::compare::{Policy, compare};
+use crate::synthetic::{Rng, counter, info};
+use firstcheck_analyze::compare::{Gate, Policy, compare};
 use firstcheck_model::{
     event::Event,
     evidence::RunEvidence,
@@ -170,6 +167,21 @@ fn what_follows_the_first_token_in_a_queue_was_preempted() {
         (row(&ttft, Stage::Delivery).base.unwrap() - 0.004).abs() < 1e-9,
         "the core's slices end before the answer"
     );
+}
+
+/// 0.07 · 100 is above 7 in binary.
+#[test]
+fn a_split_quantile_is_of_the_request_that_the_comparison_names() {
+    let courses = |least: usize| {
+        (0..100).map(|row| Course { queue: (least + row * 37 % 100) as f64, prefill: 20.0 }).collect::<Vec<_>>()
+    };
+    let gate = Gate { metric: Metric::Ttft, quantile: Some(0.07), margin: 0.1, required: true };
+    let policy = Policy { gates: vec![gate], ..Policy::default() };
+    let report = compare(&[run(&courses(0))], &[run(&courses(1_000))], &policy);
+    let whole = report.metric(Metric::Ttft, "p7").unwrap().base.unwrap().finite().unwrap();
+    let split = rows(&report, "ttft p7", "spans");
+    let sum: f64 = split.iter().map(|row| row.base.unwrap()).sum();
+    assert!((sum - whole).abs() < 1e-9, "{sum} {whole}: {split:?}");
 }
 
 #[test]

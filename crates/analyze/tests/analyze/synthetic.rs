@@ -9,6 +9,7 @@ use firstcheck_model::{
     run::{
         Arrivals, CacheState, Clock, ClockKind, Detail, Origin, PairPlace, Reported, Role, RunId, RunInfo, WorkloadInfo,
     },
+    signal::{Labels, Part, Series, SeriesKind, Signal},
     slo::Slo,
 };
 
@@ -145,6 +146,20 @@ pub fn info(id: &str) -> RunInfo {
     };
     let clock = Clock { started_unix_ns: None, kind: ClockKind::Virtual };
     RunInfo::new(RunId(id.into()), "test", Origin::Simulated, clock, workload)
+}
+
+/// A counter of a page that was read before and after the window.
+pub fn counter(signal: Signal, part: Part, growth: f64) -> Series {
+    Series {
+        name: signal.name().into(),
+        labels: Labels::default(),
+        page: "main".into(),
+        kind: SeriesKind::Counter,
+        part,
+        signal: Some(signal),
+        at: vec![Moment::at(-1), Moment::at(i64::MAX / 2)],
+        value: vec![1000.0, 1000.0 + growth],
+    }
 }
 
 /// A run of which only printed figures are known.

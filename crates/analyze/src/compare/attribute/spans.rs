@@ -11,6 +11,7 @@ use firstcheck_model::{
     request::{Fate, Request},
     span::{Stage, StageSpan},
 };
+use firstcheck_stats::quantile::rank;
 
 /// A request as a split sees it.
 #[derive(Debug, Clone, Copy)]
@@ -114,12 +115,13 @@ fn around(lines: &[Line], p: f64, half_width: f64) -> Option<(f64, Painted)> {
     });
     let mut ranked: Vec<Painted> = painted.collect();
     ranked.sort_by(|a, b| a.total.total_cmp(&b.total));
-    let n = (ranked.len() + unanswered) as f64;
-    let quantile = ranked.get(((p * n).ceil() as usize).max(1) - 1)?.total;
+    let n = ranked.len() + unanswered;
+    let quantile = ranked.get(rank(n, p)? - 1)?.total;
+    let n = n as f64;
     // At least the nearest request has to lie inside.
     let half = half_width.max(1.0 / n);
-    let weight = |rank: usize| 1.0 - ((rank as f64 + 0.5) / n - p).abs() / half;
-    let inside = ranked.into_iter().enumerate().map(|(rank, painted)| (weight(rank), painted));
+    let weight = |place: usize| 1.0 - ((place as f64 + 0.5) / n - p).abs() / half;
+    let inside = ranked.into_iter().enumerate().map(|(place, painted)| (weight(place), painted));
     Some((quantile, weighted(inside.filter(|(weight, _)| *weight > 0.0))?))
 }
 

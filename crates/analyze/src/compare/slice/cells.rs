@@ -9,7 +9,7 @@ use crate::compare::{
     view::{Values, View},
 };
 use firstcheck_model::metric::{Metric, Stat};
-use firstcheck_stats::goodput::Counts;
+use firstcheck_stats::{goodput::Counts, quantile::rank};
 use std::collections::BTreeSet;
 
 /// One run's requests of a slice.
@@ -156,20 +156,19 @@ fn quantiles<'l>(sides: &mut [Side], keys: &[(usize, Key)], lines: impl Iterator
     let known = |(row, line): (usize, &Line)| Some((line.latency(first.metric).filter(|v| !v.is_nan())?, row));
     let mut sorted: Vec<(f64, usize)> = lines.enumerate().filter_map(known).collect();
     sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let mut counts = vec![0_u64; sides.len()];
+    let mut counts = vec![0_usize; sides.len()];
     let of =
         |row: usize| labels.of.iter().map(move |of| usize::from(of[row])).filter(|label| *label != usize::from(NONE));
     sorted.iter().flat_map(|(_, row)| of(*row)).for_each(|label| counts[label] += 1);
-    let rank = |p: f64, n: u64| ((p * n as f64 - 1e-9 * (p * n as f64).max(1.0)).ceil() as u64).clamp(1, n.max(1));
-    let mut seen = vec![0_u64; sides.len()];
+    let mut seen = vec![0_usize; sides.len()];
     for (value, row) in &sorted {
         for label in of(*row) {
             seen[label] += 1;
             for (at, key) in keys {
                 if let Stat::Quantile(p) = key.stat
-                    && seen[label] == rank(p, counts[label])
+                    && rank(counts[label], p) == Some(seen[label])
                 {
-                    sides[label].cells[*at] = Cell::over(Some(*value), counts[label]);
+                    sides[label].cells[*at] = Cell::over(Some(*value), counts[label] as u64);
                 }
             }
         }
