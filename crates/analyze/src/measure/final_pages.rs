@@ -1,6 +1,6 @@
 //! Pages of the KV pool that requests hold when they end.
 
-use super::kv_pool::KvPool;
+use super::{counters::runs_of, kv_pool::KvPool};
 use crate::side::{Measure, Side};
 use firstcheck_model::{
     evidence::RunEvidence,
@@ -34,8 +34,7 @@ impl Measure for FinalPages {
         let tokens: f64 = lengths.iter().sum();
         let pages = || lengths.iter().map(|length| (length / pool.block_size).ceil());
         let total: f64 = pages().sum();
-        let from = side.evidence.runs.iter().map(rows).collect();
-        let source = Source::Derived { by: "final lengths of requests".into(), from };
+        let source = Source::Derived { by: "final lengths of requests".into(), from: runs_of(&side.evidence.runs) };
         let count = |value: f64| Measurement { value: Count(value), interval: None, n, source: source.clone() };
         let waste = Ratio((total * pool.block_size - tokens) / tokens);
         Ok(Self {
@@ -51,8 +50,4 @@ fn final_lengths(side: &Side<'_>) -> Vec<f64> {
     let completed = requests.filter(|(_, r)| r.fate == Fate::Completed);
     let lengths = completed.filter_map(|(_, r)| Some(f64::from(r.prompt_tokens?) + f64::from(r.output_tokens?)));
     lengths.filter(|length| *length > 0.0).collect()
-}
-
-fn rows(run: &RunEvidence) -> Source {
-    Source::Requests { run: run.info.id.clone(), count: run.window().count() as u64, rows: Vec::new() }
 }

@@ -4,14 +4,14 @@ use crate::{
     case::Case,
     declare_check,
     measure::{
-        client_ttft::ClientTtft, kv_pool::KvPool, latency_means::LatencyMeans, prefill_rate::PrefillRate,
-        prompt_overlap::PromptOverlap, prompt_work::PromptWork,
+        client_ttft::ClientTtft, counters::runs_of, kv_pool::KvPool, latency_means::LatencyMeans,
+        prefill_rate::PrefillRate, prompt_overlap::PromptOverlap, prompt_work::PromptWork,
     },
     side::Side,
     verdict::{Verdict, Weighed},
 };
 use firstcheck_model::{
-    evidence::{Kind, RunEvidence},
+    evidence::Kind,
     finding::{Explained, FollowUp, Outcome},
     fingerprint::field,
     measurement::{Fact, Measurement, Missing, Source, Why},
@@ -278,8 +278,8 @@ fn halves(side: &Side<'_>) -> Result<(Measurement<Tokens>, Measurement<Tokens>),
             "start vLLM with --enable-prompt-tokens-details, then firstcheck run --url URL",
         ));
     }
-    let from = side.evidence.runs.iter().map(requests).collect();
-    let source = Source::Derived { by: "prompt − cached tokens of requests".into(), from };
+    let source =
+        Source::Derived { by: "prompt − cached tokens of requests".into(), from: runs_of(&side.evidence.runs) };
     let mean = |rows: &[f64]| Measurement {
         value: Tokens(rows.iter().sum::<f64>() / rows.len() as f64),
         interval: None,
@@ -287,10 +287,6 @@ fn halves(side: &Side<'_>) -> Result<(Measurement<Tokens>, Measurement<Tokens>),
         source: source.clone(),
     };
     Ok((mean(&early), mean(&late)))
-}
-
-fn requests(run: &RunEvidence) -> Source {
-    Source::Requests { run: run.info.id.clone(), count: run.window().count() as u64, rows: Vec::new() }
 }
 
 fn longer(now: &PromptWork, added: f64, work: f64, params: &Params) -> Weighed {
@@ -371,9 +367,10 @@ fn moved(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<Weighed, M
 
 fn history_rewritten(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
     let (now, before) = (turns(side)?, turns(base)?);
-    let (first, later) = (now.0 / before.0.max(f64::MIN_POSITIVE), now.1 / before.1.max(f64::MIN_POSITIVE));
-    let from = side.evidence.runs.iter().map(requests).collect();
-    let source = Source::Derived { by: "cached share of prompts by turn".into(), from };
+    // What had no hits has none to lose.
+    let kept = |now: f64, before: f64| (before > 0.0).then(|| now / before);
+    let (first, later) = (kept(now.0, before.0), kept(now.1, before.1));
+    let source = Source::Derived { by: "cached share of prompts by turn".into(), from: runs_of(&side.evidence.runs) };
     let text = format!(
         "later turns have {:.0} % of their prompt cached, base {:.0} %; first turns {:.0} %, base {:.0} %",
         now.1 * 100.0,
@@ -381,8 +378,9 @@ fn history_rewritten(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Resul
         now.0 * 100.0,
         before.0 * 100.0
     );
-    let fact = Fact { text, value: Some(later), unit: Some("1".into()), interval: None, n: None, source };
-    let lost = later < 1.0 - params.turns && (before.0 == 0.0 || first > 1.0 - params.turns);
+    let fact = Fact { text, value: later, unit: later.map(|_| "1".into()), interval: None, n: None, source };
+    let least = 1.0 - params.turns;
+    let lost = later.is_some_and(|kept| kept < least) && first.is_none_or(|kept| kept > least);
     Ok(if lost { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
 }
 
