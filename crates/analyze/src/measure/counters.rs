@@ -66,7 +66,16 @@ pub(crate) fn growth_in(runs: &[RunEvidence], signal: Signal, part: Part) -> Res
     }
 }
 
-/// Whether means of the server's histograms over the windows of a side say anything of those windows.
+/// A quotient over something that the window saw none of.
+pub(crate) fn no_traffic(what: impl Into<String>) -> Missing {
+    Missing {
+        what: what.into(),
+        why: Why::ZeroDenominator,
+        obtain: "measure a window with traffic: firstcheck run --url URL".into(),
+    }
+}
+
+/// Whether means of the server's histograms, and hit rates, over the windows of a side say anything of those windows.
 ///
 /// # Errors
 /// Counters that cannot be believed ([`TrustedCounters`]), or a warm-up inside ([`Served::are_the_windows`]): its first
@@ -85,11 +94,7 @@ pub(crate) fn mean_in(runs: &[RunEvidence], signal: Signal) -> Result<Measuremen
     let sum = growth_in(runs, signal, Part::Sum)?;
     let count = growth_in(runs, signal, Part::Count)?;
     if count.value <= 0.0 {
-        return Err(Missing {
-            what: format!("observations of `{}` in the window", signal.name()),
-            why: Why::ZeroDenominator,
-            obtain: "measure a window with traffic: firstcheck run --url URL".into(),
-        });
+        return Err(no_traffic(format!("observations of `{}` in the window", signal.name())));
     }
     let source = Source::Derived { by: format!("mean of `{}`", signal.name()), from: vec![sum.source, count.source] };
     let (value, n) = (Seconds(sum.value / count.value), count.value.round() as u64);

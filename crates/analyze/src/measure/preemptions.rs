@@ -1,9 +1,9 @@
 //! Preemptions a finished request.
 
-use super::counters::growth;
+use super::counters::{growth, no_traffic};
 use crate::side::{Measure, Side};
 use firstcheck_model::{
-    measurement::{Measurement, Missing, Why},
+    measurement::{Measurement, Missing, Source},
     signal::{Part, Signal},
     unit::{Count, Ratio},
 };
@@ -24,14 +24,10 @@ impl Measure for Preemptions {
         let preemptions = growth(side, Signal::Preemptions, Part::Value)?;
         let finished = growth(side, Signal::Finished, Part::Value)?;
         if finished.value <= 0.0 {
-            return Err(Missing {
-                what: "finished requests in the window".into(),
-                why: Why::ZeroDenominator,
-                obtain: "measure a window with traffic: firstcheck run --url URL".into(),
-            });
+            return Err(no_traffic("finished requests in the window"));
         }
         let n = finished.value.round() as u64;
-        let both = firstcheck_model::measurement::Source::Derived {
+        let both = Source::Derived {
             by: "preemptions / finished".into(),
             from: vec![preemptions.source.clone(), finished.source],
         };

@@ -1,9 +1,9 @@
 //! How fast a request's prompt is computed.
 
-use super::counters::growth;
+use super::counters::{growth, no_traffic};
 use crate::side::{Measure, Side};
 use firstcheck_model::{
-    measurement::{Measurement, Missing, Source, Why},
+    measurement::{Measurement, Missing, Source},
     signal::{Part, Signal},
     unit::TokensPerSecond,
 };
@@ -22,11 +22,7 @@ impl Measure for PrefillRate {
         let time = growth(side, Signal::PrefillTime, Part::Sum)?;
         let count = growth(side, Signal::PrefillTime, Part::Count)?;
         if time.value <= 0.0 || tokens.value <= 0.0 {
-            return Err(Missing {
-                what: "prompts that were computed in the window".into(),
-                why: Why::ZeroDenominator,
-                obtain: "measure a window with traffic: firstcheck run --url URL".into(),
-            });
+            return Err(no_traffic("prompts that were computed in the window"));
         }
         let by = "computed prompt tokens / prefill time".into();
         let source = Source::Derived { by, from: vec![tokens.source, time.source] };

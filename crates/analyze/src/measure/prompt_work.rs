@@ -1,7 +1,7 @@
 //! Prompt tokens that a request brings, and how many of them must be computed.
 
 use super::{
-    counters::{growth, runs_of},
+    counters::{growth, no_traffic, runs_of},
     served::Served,
 };
 use crate::side::{Measure, Side};
@@ -34,18 +34,21 @@ impl Measure for PromptWork {
     }
 }
 
+/// Share of the completed requests that the server must have told of: one that lost its last event tells nothing.
+const NEARLY_ALL: f64 = 0.99;
+
 /// From what the server told of each request; only where it told of nearly all.
 fn of_rows(runs: &[RunEvidence]) -> Option<PromptWork> {
     let completed = || runs.iter().flat_map(RunEvidence::window).map(|(_, r)| r).filter(|r| r.fate == Fate::Completed);
     let known = |r: &&Request| r.prompt_tokens.is_some() && r.cached_tokens.is_some();
     let (all, told) = (completed().count(), completed().filter(known).count());
-    if told == 0 || (told as f64) < 0.99 * all as f64 {
+    if (told as f64) < NEARLY_ALL * all as f64 {
         return None;
     }
     let sum = |of: fn(&Request) -> Option<u32>| completed().filter(known).filter_map(of).map(f64::from).sum::<f64>();
     let (prompt, cached) = (sum(|r| r.prompt_tokens), sum(|r| r.cached_tokens));
     let source = Source::Derived { by: "cached tokens of requests".into(), from: runs_of(runs) };
-    Some(work(prompt, (cached, cached), cached, told as f64, source))
+    (prompt > 0.0).then(|| work(prompt, (cached, cached), cached, told as f64, source))
 }
 
 /// From the server's counters.
@@ -61,6 +64,9 @@ fn of_counters(side: &Side<'_>) -> Result<PromptWork, Missing> {
     };
     let source = Source::Derived { by: "prompt tokens, computed and cached".into(), from: vec![prompt.source, from] };
     let served = side.measure::<Served>()?;
+    if served.finished.value <= 0.0 || prompt.value <= 0.0 {
+        return Err(no_traffic("finished requests and their prompts in the window"));
+    }
     if served.are_the_windows().is_ok() {
         return Ok(work(prompt.value, (cached, cached), cached, served.finished.value, source));
     }
@@ -69,7 +75,7 @@ fn of_counters(side: &Side<'_>) -> Result<PromptWork, Missing> {
     let (own, count) = own_prompts(&side.evidence.runs)?;
     let foreign = (prompt.value - own).max(0.0);
     let (least, most) = ((cached - foreign).max(0.0), cached.min(own));
-    let share = if prompt.value > 0.0 { cached / prompt.value } else { 0.0 };
+    let share = cached / prompt.value;
     Ok(work(own, (least, most), (share * own).clamp(least, most), count, source))
 }
 
@@ -78,15 +84,16 @@ fn own_prompts(runs: &[RunEvidence]) -> Result<(f64, f64), Missing> {
     let completed = runs.iter().flat_map(RunEvidence::window).filter(|(_, r)| r.fate == Fate::Completed);
     let lengths: Option<Vec<f64>> = completed.map(|(_, r)| r.prompt_tokens.map(f64::from)).collect();
     match lengths {
-        Some(lengths) if !lengths.is_empty() => Ok((lengths.iter().sum(), lengths.len() as f64)),
+        Some(lengths) if lengths.iter().any(|length| *length > 0.0) => Ok((lengths.iter().sum(), lengths.len() as f64)),
         _ => Err(Missing::not_exposed("prompt tokens of each request", "firstcheck run --url URL")),
     }
 }
 
+/// The work of `count` requests, of which there are some, with prompts.
 fn work(prompt: f64, (least, most): (f64, f64), cached: f64, count: f64, source: Source) -> PromptWork {
     let n = count.round() as u64;
-    let tokens = |value: f64| Tokens(value / count.max(1.0));
-    let share = |value: f64| Ratio(if prompt > 0.0 { value / prompt } else { 0.0 });
+    let tokens = |value: f64| Tokens(value / count);
+    let share = |value: f64| Ratio(value / prompt);
     let exact = least == most;
     PromptWork {
         prompt: Measurement { value: tokens(prompt), interval: None, n, source: source.clone() },

@@ -1,10 +1,10 @@
 //! How long a request that arrives during a step waits for its end.
 
-use super::counters::{growth_in, means_can_be_told};
+use super::counters::{growth_in, means_can_be_told, no_traffic};
 use crate::side::{Measure, Side};
 use firstcheck_model::{
     evidence::RunEvidence,
-    measurement::{Measurement, Missing, Source, Why},
+    measurement::{Measurement, Missing, Source},
     signal::{Part, Signal},
     unit::Seconds,
 };
@@ -46,11 +46,7 @@ impl StepWait {
             return Err(Missing::not_exposed("buckets of the inter-token histogram", "firstcheck run --url URL"));
         }
         if sum <= 0.0 {
-            return Err(Missing {
-                what: "observations of `itl` in the window".into(),
-                why: Why::ZeroDenominator,
-                obtain: "measure a window with traffic: firstcheck run --url URL".into(),
-            });
+            return Err(no_traffic("observations of `itl` in the window"));
         }
         let source = Source::Derived { by: "mean residual of the steps behind the inter-token histogram".into(), from };
         let value = Seconds(squares / (2.0 * sum));

@@ -45,11 +45,6 @@ impl TtftLedger {
         let client = ClientTerms::of(runs, server.whole.as_ref().map_err(Clone::clone)?);
         Ok(Self { server, client })
     }
-
-    /// As [`ServerLedger::foreign_share`]; `None` without a client.
-    pub fn foreign_share(&self) -> Option<f64> {
-        self.server.foreign_share(self.client.as_ref().ok()?.ttft.n)
-    }
 }
 
 impl ClientTerms {

@@ -1,30 +1,15 @@
 //! Ledgers of time from the engine's histograms.
 
-use crate::synthetic::Spec;
+use crate::synthetic::{Spec, counter};
 use firstcheck_analyze::{
-    measure::{step_wait::StepWait, ttft_ledger::TtftLedger},
+    measure::{prefix_hits::PrefixHits, prompt_work::PromptWork, step_wait::StepWait, ttft_ledger::TtftLedger},
     side::Side,
 };
 use firstcheck_model::{
     evidence::{Evidence, RunEvidence},
-    moment::Moment,
-    signal::{Labels, Part, Series, SeriesKind, Signal},
+    signal::{Part, Series, Signal},
     span::Stage,
 };
-
-/// A counter of a page that was read before and after the window.
-pub fn counter(signal: Signal, part: Part, growth: f64) -> Series {
-    Series {
-        name: signal.name().into(),
-        labels: Labels::default(),
-        page: "main".into(),
-        kind: SeriesKind::Counter,
-        part,
-        signal: Some(signal),
-        at: vec![Moment::at(-1), Moment::at(i64::MAX / 2)],
-        value: vec![17.0, 17.0 + growth],
-    }
-}
 
 fn run(means: &[(Signal, f64)], buckets: &[(f64, f64)]) -> RunEvidence {
     let mut run = Spec::default().run();
@@ -49,7 +34,7 @@ fn the_terms_of_a_first_token_add_up_to_what_the_client_saw() {
     let server: f64 = ledger.server.terms.iter().map(|(_, term)| term.value.0).sum();
     assert!((server - 0.040).abs() < 1e-12, "{server}");
     assert!((client.wait.value.0 + client.outside.value.0 + server - client.ttft.value.0).abs() < 1e-12);
-    assert_eq!(ledger.foreign_share(), Some(0.0));
+    assert_eq!(ledger.server.foreign_share(client.ttft.n), Some(0.0));
     assert_eq!(ledger.server.foreign_share(200), Some(0.25));
 }
 
@@ -64,7 +49,41 @@ fn a_histogram_that_is_not_there_is_named_and_no_client_leaves_the_servers_terms
     let mut alone = run(&means, &[]);
     alone.requests.0.clear();
     let ledger = TtftLedger::of(&[alone]).unwrap();
-    assert!(ledger.client.is_err() && ledger.foreign_share().is_none());
+    assert!(ledger.client.is_err() && ledger.server.foreign_share(0).is_none());
+}
+
+/// A run whose page was read at both ends of its window.
+fn scraped(counters: &[(Signal, Part, f64)]) -> RunEvidence {
+    let mut run = run(&[], &[]);
+    let window = run.info.window.unwrap();
+    for (signal, part, growth) in counters {
+        run.signals.push(Series { at: vec![window.start, window.end], ..counter(*signal, *part, *growth) });
+    }
+    run
+}
+
+#[test]
+fn hits_of_a_warm_up_are_not_those_of_the_window() {
+    let of = |finished| {
+        let counters = [(Signal::Finished, finished), (Signal::PrefixHits, 600.0), (Signal::PrefixQueries, 1_000.0)];
+        Evidence::of(vec![scraped(&counters.map(|(signal, growth)| (signal, Part::Value, growth)))])
+    };
+    let rate = Side::new(&of(250.0)).measure::<PrefixHits>().unwrap();
+    assert!((rate.rate.value.0 - 0.6).abs() < 1e-12, "{rate:?}");
+    assert!(Side::new(&of(300.0)).measure::<PrefixHits>().is_err(), "50 requests are not the client's");
+    assert_eq!(PrefixHits::of(&of(300.0).runs).unwrap().rate.value, rate.rate.value, "the window as it is");
+}
+
+#[test]
+fn prompts_of_requests_that_have_not_finished_are_no_mean() {
+    let mut run = scraped(&[
+        (Signal::Finished, Part::Value, 0.0),
+        (Signal::PromptTokens, Part::Value, 25_000.0),
+        (Signal::PrefixHits, Part::Value, 1_000.0),
+    ]);
+    run.requests.0.clear();
+    let work = Side::new(&Evidence::of(vec![run])).measure::<PromptWork>();
+    assert!(work.is_err(), "{work:?}");
 }
 
 #[test]
