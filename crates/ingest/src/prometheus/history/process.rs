@@ -8,16 +8,17 @@ pub(in crate::prometheus) type Starts = BTreeMap<Labels, Vec<f64>>;
 
 /// Why counters of these pages may not be taken as growth: several processes answer at one address.
 pub(in crate::prometheus) fn flapping(starts: &Starts) -> Option<String> {
-    let back = |(_, values): &(&Labels, &Vec<f64>)| values.iter().enumerate().any(|(at, v)| values[..at].contains(v));
-    let (labels, values) = starts.iter().find(back)?;
-    let mut distinct = values.clone();
-    distinct.sort_by(f64::total_cmp);
-    distinct.dedup();
+    // As one that stays is there once, one that comes again has come back.
+    let (labels, distinct) = starts.iter().find_map(|(labels, values)| {
+        let mut distinct = values.clone();
+        distinct.sort_by(f64::total_cmp);
+        distinct.dedup();
+        (distinct.len() < values.len()).then_some((labels, distinct.len()))
+    })?;
     Some(format!(
-        "process_start_time_seconds{} goes back and forth between {} values: several processes answer at one address, \
-         and their counters cannot be told apart. Scrape each replica by itself",
-        labels.render(),
-        distinct.len()
+        "process_start_time_seconds{} goes back and forth between {distinct} values: several processes answer at one \
+         address, and their counters cannot be told apart. Scrape each replica by itself",
+        labels.render()
     ))
 }
 
