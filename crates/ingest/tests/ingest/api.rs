@@ -265,6 +265,22 @@ fn more_than_the_limits_hold_is_thinned_and_counted() {
 }
 
 #[test]
+fn counters_that_restart_all_the_time_stay_within_the_limit() {
+    let values: Vec<f64> = (0..2_000).map(|n| f64::from(2 - n % 2)).collect();
+    let text = answer(&[
+        series("vllm:num_preemptions_total", ONE, START, &values),
+        series("vllm:num_preemptions_total", TWO, START, &values),
+    ]);
+    let limits = Limits { samples: 100, ..Limits::default() };
+    let collected = read_within(&text, &limits);
+    let run = only(&collected);
+    let held: usize = run.signals.iter().map(|series| series.at.len()).sum();
+    // Of each series the newest sample is held beyond the limit.
+    assert!(held <= limits.samples + run.signals.len(), "{held}");
+    assert!(run.info.warnings.iter().any(|said| said.contains("restarts are lost")), "{:?}", run.info.warnings);
+}
+
+#[test]
 fn what_was_fetched_is_read_like_files_of_one_folder() {
     let of = |name: &str, bytes: &str| Fetched {
         name: format!("http://host:8000/{name}"),

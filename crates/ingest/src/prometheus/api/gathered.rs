@@ -3,40 +3,26 @@
 use super::{element::Element, scrapes};
 use crate::{
     Limits,
-    frame::{Intake, What},
+    frame::Intake,
     prometheus::{
         History, Page,
         history::{
-            column::{Column, Fault, fault},
+            column::Fault,
             process::{self, Starts},
+            store::Store,
             timeline::Timeline,
         },
         text::{Sample, Types, role},
     },
-    replica, vocabulary,
+    vocabulary,
 };
-use firstcheck_model::signal::{Labels, Series, SeriesKind, Signal};
-use std::collections::{BTreeSet, HashMap};
-
-/// A series and its samples.
-struct Held {
-    series: Series,
-    column: Column,
-    /// Samples seen so far.
-    seen: u64,
-}
+use firstcheck_model::signal::{Labels, Series, Signal};
+use std::collections::BTreeSet;
 
 /// Series of several answers.
 pub(super) struct Gathered {
-    limits: Limits,
-    held: Vec<Held>,
-    index: HashMap<String, usize>,
-    samples: u64,
-    kept: usize,
-    /// Every how many samples of a series one is kept.
-    stride: u64,
-    left_out: u64,
-    no_number: u64,
+    /// Each with how many samples of it were seen.
+    store: Store<u64>,
     negative: u64,
     unreadable: u64,
     histograms: u64,
@@ -45,25 +31,12 @@ pub(super) struct Gathered {
 
 impl Gathered {
     pub(super) fn new(limits: Limits) -> Self {
-        Self {
-            limits,
-            held: Vec::new(),
-            index: HashMap::new(),
-            samples: 0,
-            kept: 0,
-            stride: 1,
-            left_out: 0,
-            no_number: 0,
-            negative: 0,
-            unreadable: 0,
-            histograms: 0,
-            nameless: 0,
-        }
+        Self { store: Store::new(limits), negative: 0, unreadable: 0, histograms: 0, nameless: 0 }
     }
 
     /// Samples that were read.
     pub(super) fn samples(&self) -> u64 {
-        self.samples
+        self.store.samples()
     }
 
     /// Takes a series, or more of one that is known.
@@ -78,63 +51,32 @@ impl Gathered {
             return;
         };
         let (_, name) = labels.remove(at);
-        let Some(number) = self.place(name, labels, samples.len() as u64) else { return };
-        let held = &mut self.held[number];
+        let Ok(role) = role(&name, &mut labels, &Types::default()) else {
+            self.unreadable += samples.len() as u64;
+            return;
+        };
+        // The answers state no kinds: those that the vocabulary knows have its own.
+        let Some(number) = self.store.place(name, Labels::new(labels), role, 0) else {
+            return self.store.leave_out(samples.len() as u64);
+        };
         for (at, value) in samples {
-            match fault(held.series.kind, value) {
-                Some(Fault::Negative) => self.negative += 1,
-                Some(Fault::NoNumber) => self.no_number += 1,
-                None => {
-                    self.samples += 1;
-                    self.kept += held.column.push(at, value, held.seen.is_multiple_of(self.stride));
-                    held.seen += 1;
-                }
+            let nth = self.store.at(number).of;
+            match self.store.push(number, at, value, nth) {
+                Ok(()) => self.store.at(number).of += 1,
+                Err(Fault::Negative) => self.negative += 1,
+                Err(Fault::NoNumber) => {}
             }
         }
-        if self.kept > self.limits.samples {
-            self.stride = self.stride.saturating_mul(2);
-            self.kept = self.held.iter_mut().map(|held| held.column.thin()).sum();
-        }
-    }
-
-    /// The number of the series with that name and these labels; `None` where there is no room or its bound is none.
-    fn place(&mut self, name: String, mut labels: Vec<(String, String)>, samples: u64) -> Option<usize> {
-        let Ok((part, kind)) = role(&name, &mut labels, &Types::default()) else {
-            self.unreadable += samples;
-            return None;
-        };
-        let labels = Labels::new(labels);
-        let key = format!("{name}{}{part:?}", labels.render());
-        if let Some(number) = self.index.get(&key) {
-            return Some(*number);
-        }
-        if self.held.len() >= self.limits.series {
-            self.left_out += samples;
-            return None;
-        }
-        let (at, value) = (Vec::new(), Vec::new());
-        let mut all = [Series { name, labels, page: "main".into(), kind, part, signal: None, at, value }];
-        // The answers state no kinds: those that the vocabulary knows have its own.
-        vocabulary::apply(&mut all);
-        let [series] = all;
-        let column = Column::new(series.kind == SeriesKind::Counter);
-        self.held.push(Held { series, column, seen: 0 });
-        self.index.insert(key, self.held.len() - 1);
-        Some(self.held.len() - 1)
     }
 
     /// The replicas and ranks that labels tell apart.
     pub(super) fn replicas(&self) -> BTreeSet<String> {
-        self.held.iter().filter_map(|held| replica::of_labels(&held.series.labels)).collect()
+        self.store.replicas()
     }
 
     /// Counts the series that the vocabulary does not know; what Prometheus itself says of its scrapes is used.
     pub(super) fn count_unknown(&self, intake: &mut Intake) {
-        let unknown = self.held.iter().filter(|held| held.series.signal.is_none() && held.series.name != scrapes::UP);
-        for Held { series, .. } in unknown {
-            let example = format!("{}{}", series.name, series.labels.render());
-            intake.not_understood(What::Series, &series.name, None, &example);
-        }
+        self.store.count_unknown(intake, Some(scrapes::UP), |_| None);
     }
 
     /// What should be readable and is not, each kind with its number.
@@ -150,10 +92,9 @@ impl Gathered {
     }
 
     pub(super) fn finish(self) -> History {
-        let mut warnings = self.warnings();
-        let pages = self.held.iter().map(|held| held.seen).max().unwrap_or(0);
-        let columns = self.held.into_iter().map(|held| (held.series, held.column)).collect();
-        let Timeline { mut series, clock, window } = Timeline::of(columns, true);
+        let mut warnings = self.store.warnings("sample of a series");
+        let pages = self.store.all().iter().map(|held| held.of).max().unwrap_or(0);
+        let Timeline { mut series, clock, window } = self.store.timeline(true);
         series.iter_mut().for_each(drop_repeats);
         let starts = starts(&series);
         let flapping = process::flapping(&starts);
@@ -161,22 +102,6 @@ impl Gathered {
         warnings.extend(scrapes::remarks(&series, clock));
         let first = Box::new(first_page(&series));
         History { series, clock, window, first, pages, warnings, flapping }
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if self.stride > 1 {
-            let stride = self.stride;
-            warnings.push(format!("every {stride}th sample of a series is held, restarts of counters aside"));
-        }
-        if self.left_out > 0 {
-            let (limit, left_out) = (self.limits.series, self.left_out);
-            warnings.push(format!("samples of series beyond the first {limit} are left out: {left_out}"));
-        }
-        if self.no_number > 0 {
-            warnings.push(format!("{} samples of counters are no number and are left out", self.no_number));
-        }
-        warnings
     }
 }
 

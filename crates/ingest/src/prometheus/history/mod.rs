@@ -13,6 +13,7 @@ mod known;
 pub(super) mod process;
 mod reader;
 mod split;
+pub(super) mod store;
 pub(super) mod timeline;
 
 use crate::{

@@ -2,30 +2,30 @@
 
 use super::{
     History,
-    column::{Column, Fault, fault},
+    column::Fault,
     known::{Entry, Known},
     process, split,
+    store::Store,
     timeline::Timeline,
 };
 use crate::{
     Limits,
-    frame::{Intake, Line, What},
+    frame::{Intake, Line},
     prometheus::{
         self, Page,
         line::parse as parse_line,
         text::{Types, sample_of},
     },
-    replica, time, vocabulary,
+    time,
 };
-use firstcheck_model::signal::{Labels, Part, Series, SeriesKind, Signal};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use firstcheck_model::signal::{Part, Series, SeriesKind, Signal};
+use std::collections::BTreeSet;
 
-/// A series and its samples.
-struct Held {
-    series: Series,
-    column: Column,
+/// Where a series stands.
+struct Place {
     /// The page that its newest sample is of.
     page: u64,
+    /// The line of its first sample.
     line: u64,
 }
 
@@ -34,8 +34,7 @@ pub(super) struct Reader {
     limits: Limits,
     known: Known,
     types: Types,
-    held: Vec<Held>,
-    index: HashMap<String, u32>,
+    store: Store<Place>,
     /// The number of the page at hand, from 0.
     page: u64,
     /// Whether a sample of the page at hand was read.
@@ -47,19 +46,11 @@ pub(super) struct Reader {
     timed: u64,
     untimed: u64,
     own_times: bool,
-    /// Every how many pages one is kept.
-    stride: u64,
-    /// Whether the samples around restarts are kept whatever the stride.
-    restarts_kept: bool,
-    kept: usize,
-    samples: u64,
     /// The text of the first page.
     first: Vec<u8>,
     /// Its first line beyond the limit.
     first_cut: Option<u64>,
-    starts: BTreeMap<Labels, Vec<f64>>,
-    left_out: u64,
-    no_number: u64,
+    starts: process::Starts,
 }
 
 impl Reader {
@@ -68,8 +59,7 @@ impl Reader {
             limits,
             known: Known::default(),
             types: Types::default(),
-            held: Vec::new(),
-            index: HashMap::new(),
+            store: Store::new(limits),
             page: 0,
             begun: false,
             at,
@@ -77,15 +67,9 @@ impl Reader {
             timed: 0,
             untimed: 0,
             own_times: false,
-            stride: 1,
-            restarts_kept: true,
-            kept: 0,
-            samples: 0,
             first: Vec::new(),
             first_cut: None,
-            starts: BTreeMap::new(),
-            left_out: 0,
-            no_number: 0,
+            starts: process::Starts::new(),
         }
     }
 
@@ -166,34 +150,10 @@ impl Reader {
                 None => return intake.unread(Some(line.number), reason),
             },
         };
-        // Two texts may be one series: labels in another order.
-        let key = format!("{}{}{:?}", sample.name, sample.labels.render(), sample.part);
-        let number = match self.index.get(&key) {
-            Some(number) => *number,
-            None if self.held.len() >= self.limits.series => {
-                self.left_out += 1;
-                return self.remember(series, Entry::Left);
-            }
-            None => {
-                let mut all = [Series {
-                    name: sample.name,
-                    labels: sample.labels,
-                    page: "main".into(),
-                    kind: sample.kind,
-                    part: sample.part,
-                    signal: None,
-                    at: Vec::new(),
-                    value: Vec::new(),
-                }];
-                // The vocabulary knows the kind where the page states none.
-                vocabulary::apply(&mut all);
-                let [series] = all;
-                let restarts = series.kind == SeriesKind::Counter && self.restarts_kept;
-                self.held.push(Held { series, column: Column::new(restarts), page: u64::MAX, line: line.number });
-                let number = self.held.len() as u32 - 1;
-                self.index.insert(key, number);
-                number
-            }
+        let place = Place { page: u64::MAX, line: line.number };
+        let Some(number) = self.store.place(sample.name, sample.labels, (sample.part, sample.kind), place) else {
+            self.store.leave_out(1);
+            return self.remember(series, Entry::Left);
         };
         self.remember(series, Entry::Series(number));
         self.entry(Entry::Series(number), rest, line, intake);
@@ -202,20 +162,20 @@ impl Reader {
     fn entry(&mut self, entry: Entry, rest: &[u8], line: Line<'_>, intake: &mut Intake) {
         match entry {
             Entry::Quiet => {}
-            Entry::Left => self.left_out += 1,
+            Entry::Left => self.store.leave_out(1),
             Entry::Series(number) => {
                 if !line.ended && self.page > 0 {
                     return intake.unread(Some(line.number), "the last line has no end: its value may be cut");
                 }
                 match split::numbers(rest) {
-                    Some((value, own)) => self.sample(number as usize, value, own, line, intake),
+                    Some((value, own)) => self.sample(number, value, own, line, intake),
                     None => self.malformed(line, intake),
                 }
             }
         }
     }
 
-    fn sample(&mut self, number: usize, value: f64, own: Option<f64>, line: Line<'_>, intake: &mut Intake) {
+    fn sample(&mut self, number: u32, value: f64, own: Option<f64>, line: Line<'_>, intake: &mut Intake) {
         // OpenMetrics writes seconds where text 0.0.4 writes milliseconds; their sizes do not meet.
         let own = own.map(|own| if own.abs() < 1e11 { own * 1e9 } else { own * 1e6 }).map(|ns| ns as i64);
         let at = match (self.at, own) {
@@ -227,45 +187,25 @@ impl Reader {
             (None, None) => None,
         };
         let by_itself = self.at.is_none() && own.is_some();
-        if self.held[number].page == self.page && !by_itself {
+        let held = self.store.at(number);
+        if held.of.page == self.page && !by_itself {
             // A series that comes again begins the next page.
             self.begin(None);
             return self.sample(number, value, own.map(|ns| ns as f64 * 1e-9), line, intake);
         }
         self.begun = true;
-        let (page, keep) = (self.page, self.page.is_multiple_of(self.stride));
-        let held = &mut self.held[number];
-        held.page = page;
-        match fault(held.series.kind, value) {
-            None => {}
-            Some(Fault::Negative) => {
-                return intake
-                    .unread(Some(line.number), format!("counter {} is below zero: {value}", held.series.name));
+        held.of.page = self.page;
+        let started = held.series.signal == Some(Signal::ProcessStart) && held.column.last() != Some(value);
+        match self.store.push(number, at.unwrap_or(self.place), value, self.page) {
+            Ok(()) if started => {
+                let labels = self.store.at(number).series.labels.clone();
+                self.starts.entry(labels).or_default().push(value);
             }
-            Some(Fault::NoNumber) => {
-                self.no_number += 1;
-                return;
+            Ok(()) | Err(Fault::NoNumber) => {}
+            Err(Fault::Negative) => {
+                let name = &self.store.at(number).series.name;
+                intake.unread(Some(line.number), format!("counter {name} is below zero: {value}"));
             }
-        }
-        if held.series.signal == Some(Signal::ProcessStart) && held.column.last() != Some(value) {
-            self.starts.entry(held.series.labels.clone()).or_default().push(value);
-        }
-        self.samples += 1;
-        self.kept += held.column.push(at.unwrap_or(self.place), value, keep);
-        if self.kept > self.limits.samples {
-            self.thin();
-        }
-    }
-
-    /// Makes room for more samples.
-    fn thin(&mut self) {
-        self.kept = self.held.iter_mut().map(|held| held.column.thin()).sum();
-        self.stride = self.stride.saturating_mul(2);
-        if self.restarts_kept && self.kept > self.limits.samples / 4 * 3 {
-            // Where restarts alone fill the room it would be full again at once, and for ever.
-            self.restarts_kept = false;
-            self.held.iter_mut().for_each(|held| held.column.drop_restarts());
-            self.kept = self.held.iter_mut().map(|held| held.column.thin()).sum();
         }
     }
 
@@ -286,21 +226,17 @@ impl Reader {
     }
 
     pub(super) fn samples(&self) -> u64 {
-        self.samples
+        self.store.samples()
     }
 
     /// The replicas and ranks that labels tell apart.
     pub(super) fn replicas(&self) -> BTreeSet<String> {
-        self.held.iter().filter_map(|held| replica::of_labels(&held.series.labels)).collect()
+        self.store.replicas()
     }
 
     /// Counts the series that the vocabulary does not know.
     pub(super) fn count_unknown(&self, intake: &mut Intake) {
-        for held in self.held.iter().filter(|held| held.series.signal.is_none()) {
-            let series = &held.series;
-            let example = format!("{}{}", series.name, series.labels.render());
-            intake.not_understood(What::Series, &series.name, Some(held.line), &example);
-        }
+        self.store.count_unknown(intake, None, |place| Some(place.line));
     }
 
     /// The page, where there is one without a time.
@@ -322,8 +258,7 @@ impl Reader {
         let mut warnings = self.warnings();
         // Where some pages have times and others none, the others cannot be placed.
         let timed = self.own_times || (self.timed > 0 && self.untimed == 0);
-        let columns = self.held.into_iter().map(|held| (held.series, held.column)).collect();
-        let Timeline { series, clock, window } = Timeline::of(columns, timed);
+        let Timeline { series, clock, window } = self.store.timeline(timed);
         let flapping = process::flapping(&self.starts);
         warnings.extend(process::restarts(&self.starts).filter(|_| flapping.is_none()));
         let first = Box::new(prometheus::parse_within(&self.first, &self.limits));
@@ -338,26 +273,10 @@ impl Reader {
         } else if self.untimed > 1 && !self.own_times {
             warnings.push(format!("{} pages without times: growth is known, rates are not", self.untimed));
         }
-        if self.stride > 1 {
-            let (stride, pages) = (self.stride, self.page);
-            let restarts = if self.restarts_kept {
-                ", restarts of counters aside"
-            } else {
-                "; counters restart so often that some restarts are lost, and growth with them"
-            };
-            warnings.push(format!("every {stride}th of {pages} pages is held{restarts}"));
-        }
-        if self.left_out > 0 {
-            warnings.push(format!(
-                "samples of series beyond the first {} are left out: {}",
-                self.limits.series, self.left_out
-            ));
-        }
-        if self.no_number > 0 {
-            warnings.push(format!("{} samples of counters are no number and are left out", self.no_number));
-        }
-        let (pages, kept) =
-            (self.page, self.held.iter().filter(|held| held.page.saturating_add(1) < self.page && !self.own_times));
+        let pages = self.page;
+        warnings.extend(self.store.warnings(&format!("of {pages} pages")));
+        let ended = |place: &Place| place.page.saturating_add(1) < pages && !self.own_times;
+        let kept = self.store.all().iter().filter(|held| ended(&held.of));
         match kept.count() {
             0 => {}
             stale => warnings.push(format!("{stale} series end before the last of {pages} pages")),
