@@ -87,20 +87,7 @@ fn take(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
     let (rows, replicas) = (gathered.samples(), gathered.replicas());
     let mut history = gathered.finish();
     history.warnings.splice(0..0, told.notes());
-    if let Some(reason) = &history.flapping {
-        intake.unread(None, reason.clone());
-    }
-    let engine = history.series.iter().find_map(|series| crate::vocabulary::engine_of(&series.name));
-    let reading = Reading {
-        rows,
-        unit: "samples",
-        clock: Some(history.clock),
-        window: history.window,
-        engine: engine.map(str::to_owned),
-        version: None,
-        replicas,
-        notes: history.warnings.clone(),
-    };
+    let reading = history.reading(rows, replicas, intake);
     intake.give(Piece::History(Box::new(history)));
     Ok(reading)
 }

@@ -23,6 +23,7 @@ use crate::{
 use firstcheck_model::{moment::Window, run::Clock, signal::Series};
 use reader::Reader;
 pub(crate) use reader::grows;
+use std::collections::BTreeSet;
 
 pub(crate) static FORMAT: Format = Format {
     id: "metrics",
@@ -54,6 +55,26 @@ pub struct History {
     pub flapping: Option<String>,
 }
 
+impl History {
+    /// What a report lists of it, as `rows` samples of `replicas`; that its counters are no growth is listed as unread.
+    pub(super) fn reading(&self, rows: u64, replicas: BTreeSet<String>, intake: &mut Intake) -> Reading {
+        if let Some(reason) = &self.flapping {
+            intake.unread(None, reason.clone());
+        }
+        let engine = self.series.iter().find_map(|series| crate::vocabulary::engine_of(&series.name));
+        Reading {
+            rows,
+            unit: "samples",
+            clock: Some(self.clock),
+            window: self.window,
+            engine: engine.map(str::to_owned),
+            version: None,
+            replicas,
+            notes: self.warnings.clone(),
+        }
+    }
+}
+
 /// Whether the start of an artefact is that of a metrics page: it states a type, or names an engine's series, and most
 /// lines can be read.
 fn recognise(head: &Head<'_>) -> Option<Confidence> {
@@ -82,28 +103,12 @@ fn take(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
     }
     let (samples, replicas) = (reader.samples(), reader.replicas());
     reader.count_unknown(intake);
-    let single = reader.single(intake);
+    let single = reader.is_single(intake);
     let history = reader.finish();
-    if let Some(reason) = &history.flapping {
-        intake.unread(None, reason.clone());
-    }
-    let engine = history.series.iter().find_map(|series| crate::vocabulary::engine_of(&series.name));
-    let reading = Reading {
-        rows: samples,
-        unit: "samples",
-        clock: Some(history.clock),
-        window: history.window,
-        engine: engine.map(str::to_owned),
-        version: None,
-        replicas,
-        notes: history.warnings.clone(),
-    };
+    let reading = history.reading(samples, replicas, intake);
     if samples == 0 {
         return Err(Error::malformed(artefact.path(), None, FORMAT.name, "not a single sample could be read"));
     }
-    match single {
-        Some(page) => intake.give(Piece::Page(page)),
-        None => intake.give(Piece::History(Box::new(history))),
-    }
+    intake.give(if single { Piece::Page(history.first) } else { Piece::History(Box::new(history)) });
     Ok(reading)
 }

@@ -12,7 +12,7 @@ use crate::{
     Limits,
     frame::{Intake, Line},
     prometheus::{
-        self, Page,
+        self,
         line::parse as parse_line,
         text::{Types, sample_of},
     },
@@ -193,6 +193,10 @@ impl Reader {
             self.begin(None);
             return self.sample(number, value, own.map(|ns| ns as f64 * 1e-9), line, intake);
         }
+        if held.of.page == self.page && self.page == 0 && self.first_cut.is_none() {
+            // Of a series that comes again with its own time the first page states what it said first.
+            self.first.truncate(self.first.len() - line.bytes.len() - 1);
+        }
         self.begun = true;
         held.of.page = self.page;
         let started = held.series.signal == Some(Signal::ProcessStart) && held.column.last() != Some(value);
@@ -239,17 +243,17 @@ impl Reader {
         self.store.count_unknown(intake, None, |place| Some(place.line));
     }
 
-    /// The page, where there is one without a time.
-    pub(super) fn single(&self, intake: &mut Intake) -> Option<Box<Page>> {
+    /// Whether there is one page alone, without a time.
+    pub(super) fn is_single(&self, intake: &mut Intake) -> bool {
         let one = self.page == 0 || (self.page == 1 && !self.begun);
         let no_time = self.at.is_none() && self.timed == 0 && !self.own_times;
         if !one || !no_time {
-            return None;
+            return false;
         }
         if self.first_cut.is_some() {
             intake.unread(self.first_cut, prometheus::beyond(&self.limits));
         }
-        Some(Box::new(prometheus::parse_within(&self.first, &self.limits)))
+        true
     }
 
     pub(super) fn finish(mut self) -> History {
