@@ -1,36 +1,17 @@
 //! Answers of the Prometheus API: series by series, several in a stream.
 
-use firstcheck_ingest::{Collected, Fetched, Input, Limits, collect, detect_bytes};
+use crate::{
+    collect::reasons,
+    observed::{growth, only, read, read_within},
+};
+use firstcheck_ingest::{Fetched, Input, Limits, collect, detect_bytes};
 use firstcheck_model::{
-    evidence::RunEvidence,
     fingerprint::field,
     signal::{Part, Signal},
 };
 use proptest::prelude::*;
 
 const START: u64 = 1_700_000_000;
-
-fn read(text: &str) -> Collected {
-    read_within(text, &Limits::default())
-}
-
-fn read_within(text: &str, limits: &Limits) -> Collected {
-    let mut source = text.as_bytes();
-    collect(vec![Input::Stream("-", &mut source)], limits)
-}
-
-fn only(collected: &Collected) -> &RunEvidence {
-    assert_eq!(collected.evidence.runs.len(), 1, "{:?}", collected.unread);
-    &collected.evidence.runs[0]
-}
-
-fn growth(run: &RunEvidence, signal: Signal) -> f64 {
-    run.series(signal, Part::Value).map(|series| series.delta(run.info.window).unwrap().value).sum()
-}
-
-fn reasons(collected: &Collected) -> Vec<&str> {
-    collected.unread.iter().map(|unread| unread.reason.as_str()).collect()
-}
 
 /// A series with samples every five seconds from `from` on; a value that is no number is not there.
 fn series(name: &str, labels: &str, from: u64, values: &[f64]) -> String {

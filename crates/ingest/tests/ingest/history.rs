@@ -1,30 +1,16 @@
 //! Metrics pages with their times, one after the other in one stream.
 
-use firstcheck_ingest::{Collected, Input, Limits, collect};
+use crate::{
+    collect::reasons,
+    observed::{growth, only, read, read_within},
+};
+use firstcheck_ingest::{Collected, Limits};
 use firstcheck_model::{
-    evidence::RunEvidence,
+    fingerprint::field,
     run::{ClockKind, Origin},
     signal::{Part, Signal},
 };
 use std::fmt::Write as _;
-
-fn read(text: &str) -> Collected {
-    read_within(text, &Limits::default())
-}
-
-fn read_within(text: &str, limits: &Limits) -> Collected {
-    let mut source = text.as_bytes();
-    collect(vec![Input::Stream("-", &mut source)], limits)
-}
-
-fn only(collected: &Collected) -> &RunEvidence {
-    assert_eq!(collected.evidence.runs.len(), 1, "{:?}", collected.unread);
-    &collected.evidence.runs[0]
-}
-
-fn growth(run: &RunEvidence, signal: Signal) -> f64 {
-    run.series(signal, Part::Value).map(|series| series.delta(run.info.window).unwrap().value).sum()
-}
 
 /// A page with a counter of preemptions at `value`, of a process that started at `start`.
 fn page(value: f64, start: u32) -> String {
@@ -204,6 +190,20 @@ fn counters_that_restart_on_every_page_stay_within_the_limit() {
 }
 
 #[test]
+fn series_one_after_the_other_state_the_deployment_however_many_samples_stand_before() {
+    let mut text = String::from("# TYPE vllm:num_preemptions counter\n");
+    for n in 0..1_000 {
+        let _ = writeln!(text, "vllm:num_preemptions_total{{engine=\"0\"}} {n} {}", 1_700_000_000 + n);
+    }
+    text += "# TYPE vllm:cache_config_info gauge\n\
+             vllm:cache_config_info{engine=\"0\",num_gpu_blocks=\"4711\"} 1 1700000000\n# EOF\n";
+    let collected = read_within(&text, &Limits { page_bytes: 1_000, ..Limits::default() });
+    let run = only(&collected);
+    assert_eq!((growth(run, Signal::Preemptions), collected.read[0].rows), (999.0, 1_001));
+    assert_eq!(run.info.fingerprint.get(field::KV_BLOCKS), Some("4711"));
+}
+
+#[test]
 fn a_page_without_a_time_stays_between_its_neighbours() {
     let text = format!("1700000000\n{}{}1700000010\n{}", page(1.0, 1000), page(2.0, 1000), page(3.0, 1000));
     let collected = read(&text);
@@ -216,8 +216,7 @@ fn a_page_without_a_time_stays_between_its_neighbours() {
 fn what_a_lone_page_has_beyond_the_limit_is_said() {
     let limits = Limits { page_bytes: 300, ..Limits::default() };
     let collected = read_within(&page(1.0, 1000), &limits);
-    let said: Vec<&str> = collected.unread.iter().map(|unread| unread.reason.as_str()).collect();
-    assert_eq!(said, ["the page goes on beyond the limit of 300 bytes"]);
+    assert_eq!(reasons(&collected), ["the page goes on beyond the limit of 300 bytes"]);
     assert_eq!(collected.unread[0].line, Some(8));
 }
 

@@ -17,6 +17,7 @@ mod hostile;
 mod kv_connectors;
 mod log_clock;
 mod logs;
+mod observed;
 mod otlp;
 mod pages;
 mod real;
