@@ -262,6 +262,20 @@ fn counters_that_restart_all_the_time_stay_within_the_limit() {
 }
 
 #[test]
+fn answers_beyond_the_limit_are_said() {
+    let one = answer(&[series("vllm:num_requests_running", ONE, START, &[2.0, 3.0])]);
+    let text = format!("{one}\n{one}\n");
+    for limit in [one.len() as u64, one.len() as u64 + 9] {
+        let collected = read_within(&text, &Limits { file_bytes: limit, ..Limits::default() });
+        assert_eq!(only(&collected).signals.len(), 1);
+        let beyond = format!("the answers go on beyond the limit of {limit} bytes");
+        assert!(reasons(&collected).contains(&beyond.as_str()), "{:?}", collected.unread);
+    }
+    let whole = read_within(&text, &Limits { file_bytes: text.len() as u64, ..Limits::default() });
+    assert_eq!(whole.unread, []);
+}
+
+#[test]
 fn what_was_fetched_is_read_like_files_of_one_folder() {
     let of = |name: &str, bytes: &str| Fetched {
         name: format!("http://host:8000/{name}"),

@@ -58,8 +58,9 @@ fn take(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
     let path = artefact.path().to_owned();
     let mut gathered = Gathered::new(*intake.limits());
     let mut told = Told::default();
-    let bounded = artefact.take(intake.limits().file_bytes);
-    let mut decoder = Deserializer::from_reader(BufReader::with_capacity(CHUNK, bounded));
+    let limit = intake.limits().file_bytes;
+    let mut bounded = BufReader::with_capacity(CHUNK, artefact.by_ref().take(limit));
+    let mut decoder = Deserializer::from_reader(&mut bounded);
     loop {
         if let Err(error) = (Answer { gathered: &mut gathered, told: &mut told }).deserialize(&mut decoder) {
             let error = Error::malformed(&path, error.line() as u64, FORMAT.name, error.to_string());
@@ -72,6 +73,11 @@ fn take(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
         if decoder.end().is_ok() {
             break;
         }
+    }
+    let full = bounded.get_ref().limit() == 0;
+    artefact.hold(1);
+    if full && !artefact.head().bytes().is_empty() {
+        intake.unread(None, format!("the answers go on beyond the limit of {limit} bytes"));
     }
     for (count, reason) in gathered.refused() {
         intake.unread(None, format!("{count} {reason}"));
