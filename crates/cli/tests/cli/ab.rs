@@ -154,3 +154,19 @@ fn a_plan_says_what_it_takes_and_does_nothing() {
     }
     assert_eq!(std::fs::read_dir(bench.path("")).unwrap().count(), 0, "nothing was written");
 }
+
+#[test]
+fn a_plan_claims_nothing_of_requests_that_are_due_when_others_end() {
+    let bench = Bench::new();
+    let plan = |more: &[&str]| {
+        let said = bench.expect(0, &[&["ab", "--base", "sim:", "--candidate", "sim:", "--plan"], more].concat());
+        said.out
+    };
+    let sessions = plan(&["--rate", "1", "--turns", "fixed:4", "--seed", "3"]);
+    assert!(sessions.contains(", and as many later turns as sessions get to\n"), "{sessions}");
+    assert!(!sessions.contains("NOT CLAIMABLE"), "60 sessions of 4 turns may be 240 requests: {sessions}");
+    let counted = plan(&["--concurrency", "4", "--requests", "300"]);
+    assert!(counted.contains("pairs: 8, 16 runs\na run: as long as its requests take"), "{counted}");
+    let timed = plan(&["--concurrency", "4", "--duration", "60s"]);
+    assert!(timed.contains("at most 24 min of virtual time\na run: 90 s"), "{timed}");
+}

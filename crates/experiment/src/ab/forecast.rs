@@ -2,7 +2,7 @@
 
 use super::AbOptions;
 use crate::{
-    calibration::Calibration,
+    calibration::{Calibrations, mix},
     plan::{Plan, WarmUp, warm_up},
 };
 use firstcheck_model::{
@@ -10,7 +10,7 @@ use firstcheck_model::{
     unit::Seconds,
 };
 use firstcheck_stats::{mde, quantile};
-use std::time::Duration;
+use firstcheck_workload::trace::Due;
 
 /// What a start of a server is taken to last, until one has been seen, seconds.
 pub const START_S: f64 = 60.0;
@@ -22,14 +22,16 @@ pub const ASSUMED_S_D: f64 = 0.05;
 pub struct Forecast {
     /// Pairs at which it may end: its looks, or all of them.
     pub pairs: Vec<u32>,
-    /// Longest time of one run: start, warm-up, window.
-    pub run: Seconds,
+    /// Longest time of one run: start, warm-up, window. `None` where it lasts as long as its requests take.
+    pub run: Option<Seconds>,
     /// Whether servers are started for each run.
     pub starts: bool,
     /// Whether time is virtual on both sides.
     pub is_virtual: bool,
-    /// Requests that are offered in a window.
+    /// Requests that are due in a window at a time of their own.
     pub requests: u64,
+    /// Whether further ones are due when an earlier one has ended, so that nothing tells how many a window will hold.
+    pub others_follow: bool,
     /// What is gated.
     pub gates: Vec<GateForecast>,
 }
@@ -54,17 +56,22 @@ pub struct GateForecast {
 }
 
 impl Forecast {
-    /// How long it takes at most, at each number of pairs at which it may end; with the run that shows the warm-up.
-    pub fn minutes(&self, pairs: u32) -> f64 {
-        f64::from(pairs) * 2.0 * self.run.0 / 60.0
+    /// How long so many pairs take at most, without the run that shows the warm-up; `None` where no run's length is known.
+    pub fn minutes(&self, pairs: u32) -> Option<f64> {
+        Some(f64::from(pairs) * 2.0 * self.run?.0 / 60.0)
+    }
+
+    /// Whether a window is known to hold too few requests for a metric that needs so many.
+    pub fn lacks(&self, needs: u64) -> bool {
+        !self.others_follow && self.requests < needs
     }
 }
 
-/// What `options` will take. `calibration` tells how much a metric spreads.
+/// What `options` will take. What is `known` of base against itself on this mix tells how much a metric spreads.
 ///
 /// # Errors
 /// A trace that cannot be made.
-pub fn forecast(options: &AbOptions, calibration: Option<&Calibration>) -> Result<Forecast, crate::Error> {
+pub fn forecast(options: &AbOptions, known: &Calibrations) -> Result<Forecast, crate::Error> {
     let plan = &options.begun.plan;
     plan.check()?;
     let warm_up = match plan.warm_up {
@@ -72,16 +79,16 @@ pub fn forecast(options: &AbOptions, calibration: Option<&Calibration>) -> Resul
         WarmUp::Learnt => Seconds(warm_up::LEAST_S),
     };
     let trace = (options.offer.trace)(warm_up).map_err(crate::Error::Trace)?;
-    let due: Vec<f64> = trace
-        .items
-        .iter()
-        .filter_map(|item| match item.due {
-            firstcheck_workload::trace::Due::At(at) => at.seconds(),
-            _ => None,
-        })
-        .collect();
-    let end = due.iter().copied().fold(0.0, f64::max);
-    let window = options.offer.window.map_or(end - warm_up.0, |window: Duration| window.as_secs_f64());
+    let calibration = known.on(&mix(&trace.description));
+    let own_time = |due: Due| match due {
+        Due::At(at) => at.seconds(),
+        Due::WhenFree | Due::After { .. } => None,
+    };
+    let due: Vec<f64> = trace.items.iter().filter_map(|item| own_time(item.due)).collect();
+    let others_follow = due.len() < trace.len();
+    let last = || due.iter().copied().reduce(f64::max).filter(|_| !others_follow);
+    let window_end = options.offer.window.map(|window| warm_up.0 + window.as_secs_f64());
+    let end = window_end.or_else(last);
     let starts = [&options.base, &options.candidate].iter().any(|t| t.server().is_some_and(|s| s.hooks.is_some()));
     let pairs = if plan.looks.is_empty() { vec![plan.pairs] } else { plan.looks.clone() };
     let gates = options.policy.gates.iter().map(|gate| {
@@ -100,10 +107,11 @@ pub fn forecast(options: &AbOptions, calibration: Option<&Calibration>) -> Resul
     Ok(Forecast {
         gates: gates.collect(),
         pairs: pairs.clone(),
-        run: Seconds(warm_up.0 + window.max(0.0) + if starts { START_S } else { 0.0 }),
+        run: end.map(|end| Seconds(end.max(warm_up.0) + if starts { START_S } else { 0.0 })),
         starts,
         is_virtual: options.base.simulated().is_some() && options.candidate.simulated().is_some(),
-        requests: due.iter().filter(|at| **at >= warm_up.0 && **at < warm_up.0 + window).count() as u64,
+        requests: due.iter().filter(|at| **at >= warm_up.0 && window_end.is_none_or(|end| **at < end)).count() as u64,
+        others_follow,
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::output;
 use firstcheck_experiment::{
     ab::{ASSUMED_S_D, AbOptions, Forecast, GateForecast, START_S, forecast},
-    calibration::{Calibrations, mix},
+    calibration::Calibrations,
     plan::{WarmUp, warm_up},
 };
 use firstcheck_model::{exit_code::FINE, metric::Metric};
@@ -14,12 +14,7 @@ use std::fmt::Write as _;
 /// # Errors
 /// A plan that does not balance, or a trace that cannot be made.
 pub(super) fn say(options: &AbOptions, known: &Calibrations) -> anyhow::Result<u8> {
-    let warm_up = match options.begun.plan.warm_up {
-        WarmUp::Fixed(length) => length,
-        WarmUp::Learnt => firstcheck_model::unit::Seconds(warm_up::LEAST_S),
-    };
-    let trace = (options.offer.trace)(warm_up).map_err(|error| anyhow::anyhow!(error))?;
-    let forecast = forecast(options, known.on(&mix(&trace.description)))?;
+    let forecast = forecast(options, known)?;
     output::print(&text(options, &forecast))?;
     Ok(FINE)
 }
@@ -28,21 +23,24 @@ fn text(options: &AbOptions, forecast: &Forecast) -> String {
     let mut text = format!("base: {}\ncandidate: {}\n", options.base, options.candidate);
     let plan = &options.begun.plan;
     let (least, most) = (forecast.pairs.first().copied().unwrap_or(0), plan.pairs);
-    let time = |pairs| format!("{:.0} min", forecast.minutes(pairs).ceil());
     let clock = if forecast.is_virtual { " of virtual time" } else { "" };
-    let _ = match least == most {
-        true => writeln!(text, "pairs: {most}, {} runs, at most {}{clock}", 2 * most, time(most)),
-        false => writeln!(
+    let time = |pairs| forecast.minutes(pairs).map(|minutes| format!("{:.0} min", minutes.ceil()));
+    let _ = match (least == most, time(least).zip(time(most))) {
+        (true, Some((_, time))) => writeln!(text, "pairs: {most}, {} runs, at most {time}{clock}", 2 * most),
+        (true, None) => writeln!(text, "pairs: {most}, {} runs", 2 * most),
+        (false, times) => writeln!(
             text,
-            "pairs: {least} to {most}, {} to {} runs, {} to {}{clock}; it ends at the first look that decides",
+            "pairs: {least} to {most}, {} to {} runs{}; it ends at the first look that decides",
             2 * least,
             2 * most,
-            time(least),
-            time(most)
+            times.map_or(String::new(), |(least, most)| format!(", {least} to {most}{clock}")),
         ),
     };
     let start = if forecast.starts { format!(", {START_S:.0} s of them for a start") } else { String::new() };
-    let _ = writeln!(text, "a run: {:.0} s{start}; answers that are late add to it", forecast.run.0);
+    let _ = match forecast.run {
+        Some(run) => writeln!(text, "a run: {:.0} s{start}; answers that are late add to it", run.0),
+        None => writeln!(text, "a run: as long as its requests take; --duration bounds it"),
+    };
     if plan.warm_up == WarmUp::Learnt {
         let _ = writeln!(text, "warm-up: learnt from a first run of base, {:.0} s or more", warm_up::LEAST_S);
     }
@@ -61,7 +59,11 @@ fn text(options: &AbOptions, forecast: &Forecast) -> String {
 }
 
 fn requests(forecast: &Forecast) -> String {
-    if forecast.requests == 0 { "as many as the streams manage".into() } else { forecast.requests.to_string() }
+    match (forecast.requests, forecast.others_follow) {
+        (0, true) => "as many as the streams manage".into(),
+        (planned, true) => format!("{planned}, and as many later turns as sessions get to"),
+        (planned, false) => planned.to_string(),
+    }
 }
 
 /// `TTFT p95: margin 10 %, finds 5.3 % with 8 pairs (assumed); needs 200 requests`.
@@ -79,7 +81,7 @@ fn line(gate: &GateForecast, forecast: &Forecast) -> String {
         }
     }
     match gate.needs {
-        Some(needs) if forecast.requests > 0 && forecast.requests < needs => {
+        Some(needs) if forecast.lacks(needs) => {
             let _ = write!(line, "; NOT CLAIMABLE: needs {needs} requests in a window");
         }
         Some(needs) => {
