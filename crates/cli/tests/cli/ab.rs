@@ -131,6 +131,10 @@ fn a_calibration_is_kept_used_and_void_when_base_changes() {
     let two = ["--pairs", "2", "--seed", "9"];
     let same = [&["ab", "--base", "sim:", "--candidate", "sim:"][..], &two].concat();
     noted(&same, "the log ratio spreads by TTFT p50");
+    noted(
+        &["ab", "--aa", "--base", "sim:", "--pairs", "2"],
+        "nothing was calibrated: that takes 8 pairs, and 2 were run",
+    );
     let other = [&["ab", "--base", "sim:--version 0.31.0", "--candidate", "sim:"][..], &two].concat();
     noted(&other, "is void, since base changed (engine_version");
     bench.write("firstcheck.calibration.json", "{}");

@@ -123,6 +123,12 @@ pub fn ab(options: AbOptions, tell: &mut dyn FnMut(Event)) -> Result<AbOutcome, 
     let fitted = forecast::covariates(&begun.plan);
     let calibrates = mix.as_deref().filter(|_| begun.plan.same_sides && end.is_ok());
     let calibration = calibrates.and_then(|mix| Calibration::of(&report, &name, mix, fitted));
+    if calibrates.is_some() && calibration.is_none() {
+        report.notes.push(format!(
+            "nothing was calibrated: that takes {} pairs, and {pairs} were run",
+            calibration::LEAST_PAIRS
+        ));
+    }
     Ok(AbOutcome { report, bundles: runs.bundles, end, calibration, mix })
 }
 
