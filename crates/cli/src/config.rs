@@ -122,17 +122,22 @@ impl Config {
         Ok(config)
     }
 
+    /// The objective: the argument's, else that of `[slo]`, else the policy's own.
+    pub fn objective(&self, argument: Option<Slo>) -> Option<Slo> {
+        argument.or_else(|| self.slo()).or(self.compare.slo)
+    }
+
     /// The objective of `[slo]`, if it sets any bound.
-    pub fn slo(&self) -> Option<Slo> {
+    fn slo(&self) -> Option<Slo> {
         let seconds = |duration: Option<Duration>| duration.map(|d| d.0);
         let SloSection { ttft, itl, e2e, gap } = self.slo;
         let slo = Slo { ttft: seconds(ttft), tpot: seconds(itl), e2e: seconds(e2e), gap: seconds(gap) };
         (slo != Slo::default()).then_some(slo)
     }
 
-    /// The policy under an objective: the argument's, else `[slo]`, else the policy's own, else that of the runs.
-    pub fn policy(&self, slo: Option<Slo>) -> Policy {
-        Policy { slo: slo.or_else(|| self.slo()).or(self.compare.slo), ..self.compare.clone() }
+    /// The policy under [`Config::objective`]; where there is none, under that of the runs.
+    pub fn policy(&self, argument: Option<Slo>) -> Policy {
+        Policy { slo: self.objective(argument), ..self.compare.clone() }
     }
 }
 

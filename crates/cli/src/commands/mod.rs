@@ -19,6 +19,23 @@ use std::path::{Path, PathBuf};
 /// Most folders or files of one name.
 const MOST: u32 = 10_000;
 
+/// The folder that `--out` names, which holds nothing yet, or else a free one of this name.
+///
+/// # Errors
+/// A folder that is not empty, and as [`free_folder`].
+fn new_folder(out: Option<&Path>, name: &str) -> anyhow::Result<PathBuf> {
+    match out {
+        Some(out) if is_used(out) => bail!("{} is not empty: name a new folder with --out", out.display()),
+        Some(out) => Ok(out.to_owned()),
+        None => free_folder(Path::new(""), name),
+    }
+}
+
+/// Whether it is a folder that holds something.
+fn is_used(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+}
+
 /// `FOLDER/NAME`, or `FOLDER/NAME-2` and so on where that is there already.
 ///
 /// # Errors

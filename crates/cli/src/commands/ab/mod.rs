@@ -4,7 +4,7 @@ mod plan;
 mod sides;
 
 use super::{
-    free_folder,
+    free_folder, is_used,
     run::{
         interrupt,
         workload::{Workload, random},
@@ -101,8 +101,8 @@ fn options(args: AbArgs, config: &Config) -> anyhow::Result<(AbOptions, Vec<Unre
     let process = process(&args.arrivals, &workload, &config.workload)?;
     // Made once before anything is started: what is wrong with it is said now.
     let (_, unread) = workload.trace(process)?;
-    let slo = args.record.slo.or_else(|| config.slo()).or(config.compare.slo);
     let mut policy = config.policy(args.record.slo);
+    let slo = policy.slo;
     let plan = plan(&args.plan, &period, devices, seed, config);
     policy.looks.clone_from(&plan.looks);
     let subject = subject(&base, &candidate, &workload, process, &slo.map_or("none".into(), |slo| slo.to_string()))?;
@@ -164,8 +164,7 @@ fn period(args: &AbPeriodArgs) -> PeriodArgs {
 /// A new folder, or one with a ledger, which then goes on.
 fn folder(out: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let Some(out) = out else { return free_folder(Path::new(""), "firstcheck-ab") };
-    let used = std::fs::read_dir(&out).is_ok_and(|mut entries| entries.next().is_some());
-    if used && !out.join(LEDGER).exists() {
+    if is_used(&out) && !out.join(LEDGER).exists() {
         bail!("{} is neither empty nor of an earlier ab: name a new folder with --out", out.display());
     }
     Ok(out)

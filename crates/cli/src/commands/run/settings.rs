@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     args::{ApiArg, AskArgs, RecordArgs, RunArgs},
-    commands::free_folder,
+    commands::new_folder,
     config::Config,
 };
 use anyhow::Context as _;
@@ -18,10 +18,7 @@ use firstcheck_observe::{
     otlp::{self, Receiver},
 };
 use firstcheck_workload::trace::Trace;
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 
 /// What a run is told.
 pub(super) struct Settings {
@@ -44,7 +41,7 @@ impl Settings {
         let levels = levels(&arrivals, &config.workload)?;
         let workload = Workload::new(workload, &period, &config.workload)?;
         let seed = workload.seed;
-        let slo = record.slo.or_else(|| config.slo()).or(config.compare.slo);
+        let slo = config.objective(record.slo);
         let mut base = Options::new(RunId(String::new()));
         TOOL.clone_into(&mut base.tool);
         base.seed = Some(seed);
@@ -62,7 +59,7 @@ impl Settings {
             stall: limits.stall_timeout,
             ..Limits::default()
         };
-        let out = out(&record)?;
+        let out = new_folder(record.out.as_deref(), "firstcheck-run")?;
         base.spans = spans(&record)?;
         base.scrape = Scrape { metrics: !record.no_metrics, interval: record.scrape_interval, pages: record.scrape };
         Ok(Self { target: self::target(target.url, target.asked)?, levels, seed, slo, workload, out, base })
@@ -91,15 +88,6 @@ impl Settings {
     pub(super) fn folder(&self, level: &Level) -> PathBuf {
         level.folder.as_ref().map_or_else(|| self.out.clone(), |name| self.out.join(name))
     }
-}
-
-fn out(record: &RecordArgs) -> anyhow::Result<PathBuf> {
-    let Some(out) = &record.out else { return free_folder(Path::new(""), "firstcheck-run") };
-    let used = std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some());
-    if used {
-        bail!("{} is not empty: name a new folder with --out", out.display());
-    }
-    Ok(out.clone())
 }
 
 /// Listens for spans before anything is offered, so that an address that is taken is known by then.

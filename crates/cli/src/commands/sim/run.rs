@@ -5,7 +5,7 @@ use crate::{
     app::Context,
     args::{ArrivalArgs, CacheArg, PeriodArgs, SaltArg, SimArrivalArgs, SimRecordArgs, SimRunArgs, WorkloadArgs},
     commands::{
-        free_folder,
+        new_folder,
         run::{levels::levels, workload::Workload},
     },
     output,
@@ -35,7 +35,7 @@ const DEFAULT_SEED: u64 = 1;
 pub(super) fn run(args: SimRunArgs, context: &Context) -> anyhow::Result<u8> {
     let SimRunArgs { deployment: of, faults: wrong, workload, arrivals, record } = args;
     let (deployment, faults) = (deployment(&of)?, faults(&wrong)?);
-    let out = folder(&record)?;
+    let out = new_folder(record.out.as_deref(), "firstcheck-sim")?;
     let truth = record.truth.clone().unwrap_or_else(|| beside(&out));
     if truth.exists() {
         bail!("{} is there already: name another file with --truth", truth.display());
@@ -43,7 +43,7 @@ pub(super) fn run(args: SimRunArgs, context: &Context) -> anyhow::Result<u8> {
     let workload = offered(workload, &record, &context.config.workload)?;
     let process = process(&arrivals, &workload, &context.config.workload)?;
     let (trace, unread) = workload.trace(process)?;
-    let slo = record.slo.or_else(|| context.config.slo()).or(context.config.compare.slo);
+    let slo = context.config.objective(record.slo);
     let options = SimulateOptions { slo, ..options(&workload, &record, &out) };
     let set_up = if wrong.healthy { fault::healthy } else { fault::scenario };
     let scenario = set_up(&deployment, &trace, &faults)?;
@@ -58,15 +58,6 @@ pub(super) fn run(args: SimRunArgs, context: &Context) -> anyhow::Result<u8> {
     let _ = writeln!(said, "bundle: {}\ntruth: {}", out.display(), truth.display());
     output::print(&said)?;
     Ok(FINE)
-}
-
-/// The bundle's folder: a new one, or one that is empty.
-fn folder(record: &SimRecordArgs) -> anyhow::Result<PathBuf> {
-    let Some(out) = &record.out else { return free_folder(Path::new(""), "firstcheck-sim") };
-    if fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) {
-        bail!("{} is not empty: name a new folder with --out", out.display());
-    }
-    Ok(out.clone())
 }
 
 fn beside(out: &Path) -> PathBuf {
