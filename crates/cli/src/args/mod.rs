@@ -23,7 +23,7 @@ pub use explain::ExplainArgs;
 pub use fingerprint::FingerprintArgs;
 pub use import::ImportArgs;
 pub use report::ReportArgs;
-pub use run::{ApiArg, ArrivalArgs, AskArgs, CacheArg, PeriodArgs, RecordArgs, RunArgs, WorkloadArgs};
+pub use run::{ApiArg, ArrivalArgs, AskArgs, CacheArg, RecordArgs, RunArgs, WindowArgs, WorkloadArgs};
 pub use sim::{
     DeploymentArgs, EngineArg, FaultArgs, FaultFormat, FaultsArgs, ServeArgs, SimArgs, SimArrivalArgs, SimRecordArgs,
     SimRunArgs, SimTargetArgs, SimVerb,

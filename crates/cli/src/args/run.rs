@@ -157,6 +157,17 @@ pub struct ArrivalArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How long")]
 pub struct PeriodArgs {
+    /// Of what is sent.
+    #[command(flatten)]
+    pub window: WindowArgs,
+    /// How long answers are awaited after the last request
+    #[arg(long, value_name = "TIME", value_parser = duration_or_zero, default_value = "60s")]
+    pub drain: Duration,
+}
+
+/// How long requests are sent. Its heading is that of the options around it.
+#[derive(Debug, Args)]
+pub struct WindowArgs {
     /// Length of the window that counts, after the warm-up [default: 60s, or to the end of --requests or a file]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
@@ -166,9 +177,6 @@ pub struct PeriodArgs {
     /// Time before the window; its requests are sent and do not count [default: 30s; none with --requests alone]
     #[arg(long, value_name = "TIME", value_parser = duration_or_zero)]
     pub warm_up: Option<Duration>,
-    /// How long answers are awaited after the last request
-    #[arg(long, value_name = "TIME", value_parser = duration_or_zero, default_value = "60s")]
-    pub drain: Duration,
 }
 
 /// What is recorded.

@@ -1,7 +1,7 @@
 //! `firstcheck sim run`.
 
 use super::{DeploymentArgs, FaultArgs};
-use crate::args::{WorkloadArgs, value::*};
+use crate::args::{WindowArgs, WorkloadArgs, value::*};
 use clap::Args;
 use firstcheck_model::slo::Slo;
 use std::{path::PathBuf, time::Duration};
@@ -55,15 +55,9 @@ pub struct SimArrivalArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Record")]
 pub struct SimRecordArgs {
-    /// Length of the window that counts, after the warm-up [default: 60s, or to the end of --requests or a file]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub duration: Option<Duration>,
-    /// Most requests, those of the warm-up included
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub requests: Option<u32>,
-    /// Time before the window; its requests are sent and do not count [default: 30s; none with --requests alone]
-    #[arg(long, value_name = "TIME", value_parser = duration_or_zero)]
-    pub warm_up: Option<Duration>,
+    /// How long.
+    #[command(flatten)]
+    pub window: WindowArgs,
     /// Folder for the bundle; without it ./firstcheck-sim, numbered where that is there
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     app::Context,
-    args::{AbArgs, AbPeriodArgs, CacheArg, PeriodArgs, PlanArgs, SaltArg, WorkloadArgs},
+    args::{AbArgs, AbPeriodArgs, CacheArg, PlanArgs, SaltArg, WindowArgs, WorkloadArgs},
     config::Config,
     output::Output,
     progress,
@@ -116,7 +116,7 @@ fn options(args: AbArgs, config: &Config) -> anyhow::Result<(AbOptions, Vec<Unre
         slo,
         load: args.record.load,
         cache,
-        drain: period.drain,
+        drain: args.period.drain,
         scrape_interval: args.record.scrape_interval,
     };
     let begun = Begun { plan, subject, nonce };
@@ -124,7 +124,7 @@ fn options(args: AbArgs, config: &Config) -> anyhow::Result<(AbOptions, Vec<Unre
     Ok((AbOptions { begun, base, candidate, offer, policy, settings, out, stop: Stop::default() }, unread))
 }
 
-fn plan(args: &PlanArgs, period: &PeriodArgs, devices: Vec<String>, seed: u64, config: &Config) -> Plan {
+fn plan(args: &PlanArgs, period: &WindowArgs, devices: Vec<String>, seed: u64, config: &Config) -> Plan {
     let looks = match (args.sequential, args.looks.is_empty()) {
         (true, _) => LOOKS[usize::from(!devices.is_empty())].to_vec(),
         (false, false) => args.looks.clone(),
@@ -157,8 +157,8 @@ fn subject(
     Ok(all.map(|(name, value)| (name.to_owned(), value)).into())
 }
 
-fn period(args: &AbPeriodArgs) -> PeriodArgs {
-    PeriodArgs { duration: args.duration, requests: args.requests, warm_up: args.warm_up, drain: args.drain }
+fn period(args: &AbPeriodArgs) -> WindowArgs {
+    WindowArgs { duration: args.duration, requests: args.requests, warm_up: args.warm_up }
 }
 
 /// A new folder, or one with a ledger, which then goes on.

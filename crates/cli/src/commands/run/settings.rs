@@ -39,7 +39,7 @@ impl Settings {
     pub(super) fn new(args: RunArgs, config: &Config) -> anyhow::Result<Self> {
         let RunArgs { target, workload, arrivals, period, record, limits, output: _ } = args;
         let levels = levels(&arrivals, &config.workload)?;
-        let workload = Workload::new(workload, &period, &config.workload)?;
+        let workload = Workload::new(workload, &period.window, &config.workload)?;
         let seed = workload.seed;
         let slo = config.objective(record.slo);
         let mut base = Options::new(RunId(String::new()));

@@ -1,7 +1,7 @@
 //! What is offered, and for how long.
 
 use super::unread;
-use crate::args::{PeriodArgs, SaltArg, WorkloadArgs};
+use crate::args::{SaltArg, WindowArgs, WorkloadArgs};
 use anyhow::Context as _;
 use firstcheck_model::{report::Unread, run::CacheState};
 use firstcheck_workload::{
@@ -41,7 +41,7 @@ impl Workload {
     ///
     /// # Errors
     /// A configured duration that is none.
-    pub(in crate::commands) fn new(args: WorkloadArgs, period: &PeriodArgs, configured: &Spec) -> anyhow::Result<Self> {
+    pub(in crate::commands) fn new(args: WorkloadArgs, period: &WindowArgs, configured: &Spec) -> anyhow::Result<Self> {
         let seed = args.seed.unwrap_or_else(|| random() & 0xffff_ffff);
         let cache = match (args.cache, &args.salt) {
             (Some(state), _) => state.into(),
@@ -120,7 +120,7 @@ pub(in crate::commands) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-fn spec(args: WorkloadArgs, period: &PeriodArgs, configured: &Spec) -> Spec {
+fn spec(args: WorkloadArgs, period: &WindowArgs, configured: &Spec) -> Spec {
     let mut spec = configured.clone();
     if let Some(source) = args.workload {
         spec.source = source.source;

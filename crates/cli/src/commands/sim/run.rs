@@ -3,7 +3,7 @@
 use super::deployment::{deployment, faults};
 use crate::{
     app::Context,
-    args::{ArrivalArgs, CacheArg, PeriodArgs, SaltArg, SimArrivalArgs, SimRecordArgs, SimRunArgs, WorkloadArgs},
+    args::{ArrivalArgs, CacheArg, SaltArg, SimArrivalArgs, SimRecordArgs, SimRunArgs, WorkloadArgs},
     commands::{
         new_folder,
         run::{levels::levels, workload::Workload},
@@ -73,13 +73,7 @@ fn offered(mut args: WorkloadArgs, record: &SimRecordArgs, configured: &Spec) ->
         args.cache = args.cache.or(Some(CacheArg::Cold));
     }
     args.seed = args.seed.or(Some(DEFAULT_SEED));
-    let period = PeriodArgs {
-        duration: record.duration,
-        requests: record.requests,
-        warm_up: record.warm_up,
-        drain: Duration::ZERO,
-    };
-    Workload::new(args, &period, configured)
+    Workload::new(args, &record.window, configured)
 }
 
 pub(in crate::commands) fn process(
