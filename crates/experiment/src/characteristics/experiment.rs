@@ -1,9 +1,8 @@
 //! One experiment: pairs of runs whose true difference is known, and the comparison made of them.
 
 use super::{regime::Regime, rivals::Latencies};
-use crate::error::Error;
+use crate::{error::Error, simulated};
 use firstcheck_analyze::compare::{Comparison, Effect, Gate, Policy};
-use firstcheck_ingest::vocabulary;
 use firstcheck_model::{
     evidence::RunEvidence,
     metric::{Metric, Stat},
@@ -11,7 +10,7 @@ use firstcheck_model::{
     run::{PairPlace, Role},
     unit::Seconds,
 };
-use firstcheck_sim::{Scenario, SimulateOptions, simulate_scenario};
+use firstcheck_sim::{Scenario, SimulateOptions};
 use firstcheck_workload::trace::Trace;
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
@@ -147,8 +146,7 @@ impl<'r> Experiment<'r> {
             ..SimulateOptions::new(seed, name.clone())
         };
         let scenario = Scenario::steady(self.regime.deployment(slowness));
-        let mut recording = simulate_scenario(&scenario, &self.traces[trace as usize], &options)?.recording;
-        vocabulary::apply(&mut recording.signals);
+        let mut recording = simulated::record(&scenario, &self.traces[trace as usize], &options)?.recording;
         recording.info.place = Some(place);
         recording.info.load = Some(self.regime.load);
         Ok(recording.into_evidence(name))
