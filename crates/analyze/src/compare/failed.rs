@@ -8,7 +8,7 @@ use firstcheck_model::{metric::Metric, report::Claim};
 use firstcheck_stats::{paired::PairedEstimate, proportion};
 
 /// Lost and offered requests of both sides over all pairs.
-fn pooled(views: &[View]) -> ((u64, u64), (u64, u64)) {
+pub(super) fn pooled(views: &[View]) -> ((u64, u64), (u64, u64)) {
     let sum = |sum: (u64, u64), (lost, offered): (u64, u64)| (sum.0 + lost, sum.1 + offered);
     let side = |of: fn(&View) -> (u64, u64)| views.iter().map(of).fold((0, 0), sum);
     (

@@ -119,18 +119,14 @@ fn unbounded(judged: &mut Judged, key: Key, views: &[View], policy: &Policy) {
         }
         return;
     };
-    let share = |candidate: bool| {
-        let sides = views.iter().map(|view| if candidate { view.candidate } else { view.base });
-        let (lost, offered) = sides.fold((0, 0), |sum, side| (sum.0 + side.unanswered, sum.1 + side.offered));
-        (lost, offered, offered > 0 && lost as f64 >= (1.0 - p) * offered as f64)
-    };
-    let (base, candidate) = (share(false), share(true));
+    let (base, candidate) = failed::pooled(views);
+    let reached = |(lost, offered): (u64, u64)| offered > 0 && lost as f64 >= (1.0 - p) * offered as f64;
     let row = &mut judged.row;
     let gated = judged.gate.is_some();
-    let text = |(lost, offered, _): (u64, u64, bool)| format!("{lost} of {offered}");
+    let text = |(lost, offered): (u64, u64)| format!("{lost} of {offered}");
     let shares = format!("base left {} requests unanswered, the candidate {}", text(base), text(candidate));
     annotate(row, &shares);
-    row.claim = match (base.2, candidate.2, gated) {
+    row.claim = match (reached(base), reached(candidate), gated) {
         (_, _, false) => Claim::Shown,
         (false, true, _) => Claim::Regressed,
         (true, false, _) if views.len() >= policy.min_pairs as usize => Claim::Improved,

@@ -339,12 +339,9 @@ impl Policy {
 
     /// Covariates are not known here: at most order and device are fitted.
     fn check_looks(&self) -> Result<(), PolicyError> {
-        if self.looks.is_empty() {
-            return Ok(());
-        }
         let looks: Vec<usize> = self.looks.iter().map(|look| *look as usize).collect();
-        let most = looks.last().copied().unwrap_or(0);
-        range("looks", most as f64, most <= MOST_PAIRS, "at most 1000 pairs can be planned")?;
+        let Some(most) = looks.last() else { return Ok(()) };
+        range("looks", *most as f64, *most <= MOST_PAIRS, "at most 1000 pairs can be planned")?;
         sequential::plan(&looks, 2, self.alpha).map(drop).map_err(PolicyError::Looks)
     }
 

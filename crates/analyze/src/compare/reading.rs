@@ -209,7 +209,8 @@ pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-fn median(values: Vec<f64>) -> Option<f64> {
+/// The middle value; `None` without values.
+pub(super) fn median(values: Vec<f64>) -> Option<f64> {
     Sample::new(values).ok()?.quantile(0.5)
 }
 

@@ -1,8 +1,7 @@
 //! Whether two runs replayed one trace.
 
-use super::{columns::Columns, policy::Policy};
+use super::{columns::Columns, policy::Policy, reading::median};
 use firstcheck_model::run::{Arrivals, RunInfo};
-use firstcheck_stats::quantile::Sample;
 
 /// Whether two runs replayed one trace.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,8 +86,4 @@ fn offsets(base: (&RunInfo, &Columns), candidate: (&RunInfo, &Columns), policy: 
             policy.offset_tolerance
         ))
     }
-}
-
-fn median(values: Vec<f64>) -> Option<f64> {
-    Sample::new(values).ok()?.quantile(0.5)
 }

@@ -5,7 +5,10 @@ use super::{
     policy::Policy,
     reading::{Cell, Reading},
 };
-use crate::measure::counters::growth_in;
+use crate::measure::{
+    counters::{growth_in, mean_in},
+    prefix_hits::PrefixHits,
+};
 use firstcheck_model::{
     evidence::RunEvidence,
     fingerprint::field,
@@ -15,7 +18,6 @@ use firstcheck_model::{
     run::Origin,
     signal::{Part, Signal},
 };
-use firstcheck_stats::ratio::ratio_of_sums;
 
 /// The cell of a metric that has one value a window; `None` where the source does not give it.
 pub(super) fn cell(
@@ -46,9 +48,8 @@ pub(super) fn cell(
         }
         Metric::Preemptions => growth(run, Signal::Preemptions, Part::Value).map(|g| Cell::over(Some(g), 1)),
         Metric::HitRate => {
-            let hits = growth(run, Signal::PrefixHits, Part::Value)?;
-            let queries = growth(run, Signal::PrefixQueries, Part::Value)?;
-            Some(Cell::over(ratio_of_sums([(hits, queries)]), queries as u64))
+            let hits = PrefixHits::of(std::slice::from_ref(run)).ok()?.rate;
+            Some(Cell::over(Some(hits.value.0), hits.n))
         }
         Metric::KvCapacity => {
             let of = |name| run.info.fingerprint.number(name);
@@ -91,11 +92,10 @@ pub(super) fn growth(run: &RunEvidence, signal: Signal, part: Part) -> Option<f6
     growth_in(std::slice::from_ref(run), signal, part).ok().map(|growth| growth.value)
 }
 
-/// Mean of a histogram over the window: growth of its sum over growth of its count.
-pub(super) fn stage_mean(run: &RunEvidence, signal: Signal) -> Option<Cell> {
-    let sum = growth(run, signal, Part::Sum)?;
-    let count = growth(run, signal, Part::Count)?;
-    Some(Cell::over(ratio_of_sums([(sum, count)]), count as u64))
+/// Mean of a histogram over the window.
+fn stage_mean(run: &RunEvidence, signal: Signal) -> Option<Cell> {
+    let mean = mean_in(std::slice::from_ref(run), signal).ok()?;
+    Some(Cell::over(Some(mean.value.0), mean.n))
 }
 
 /// What a server counted over the window, a second, where no client tells: of what others asked of it.

@@ -72,6 +72,11 @@ impl Measure for PromptOverlap {
 }
 
 impl PromptOverlap {
+    /// Whether most pairs of prompts agree again soon after they part.
+    pub fn mostly_rejoins(&self) -> bool {
+        self.rejoin >= 0.5
+    }
+
     /// The name of the units.
     pub fn unit(&self) -> &'static str {
         if self.tokens { "tokens" } else { "characters" }

@@ -229,7 +229,7 @@ fn volatile_text(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<We
     let (now, before) = overlaps(side, base)?;
     let fact = share_fact(&now, &before);
     let broken = now.shared.value.0 < params.kept * before.shared.value.0;
-    if !broken || now.rejoin < 0.5 || at_the_end(&now, &before, params) {
+    if !broken || !now.mostly_rejoins() || at_the_end(&now, &before, params) {
         return Ok(Weighed::Excludes(vec![fact]));
     }
     let mut again = now.shared.fact(format!("{:.0} % of the pairs agree again right behind it", now.rejoin * 100.0));
@@ -307,7 +307,7 @@ fn below_block(side: &Side<'_>, base: &Side<'_>) -> Result<Weighed, Missing> {
         .shared
         .fact(format!("prompts share {shared:.0} tokens, a block holds {block:.0}, the base's {old_block:.0}"));
     let was_above = before.shared.value.0 >= old_block;
-    let broken = shared > 0.0 && shared < block && was_above && now.rejoin < 0.5;
+    let broken = shared > 0.0 && shared < block && was_above && !now.mostly_rejoins();
     Ok(if broken { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
 }
 
@@ -352,7 +352,7 @@ fn moved(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<Weighed, M
     let (now, before) = overlaps(side, base)?;
     let fact = share_fact(&now, &before);
     let behind = at_the_end(&now, &before, params);
-    if now.shared.value.0 >= params.kept * before.shared.value.0 || (now.rejoin >= 0.5 && !behind) {
+    if now.shared.value.0 >= params.kept * before.shared.value.0 || (now.mostly_rejoins() && !behind) {
         return Ok(Weighed::Excludes(vec![fact]));
     }
     Ok(match now.place_of(&before) {
