@@ -170,14 +170,15 @@ fn bounds<U: Copy + Into<f64>>(of: &Measurement<U>, scale: f64, digits: usize) -
     }
 }
 
-/// The rise of the mean that the added work comes to at the speed of a prompt.
+/// The rise of the mean that the added work comes to at the speed of a prompt; `None` where the mean did not rise: a
+/// median may, while others gain more.
 fn explained(side: &Side<'_>, base: &Side<'_>, work: f64) -> Option<Explained> {
     let rate = side.measure::<PrefillRate>().ok()?;
     let mean = |side: &Side<'_>| side.measure::<ClientTtft>().ok().map(|ttft| ttft.mean.value.0);
     let server = |side: &Side<'_>| side.measure::<LatencyMeans>().ok().map(|means| means.ttft.value.0);
     let both = |of: &dyn Fn(&Side<'_>) -> Option<f64>| Some((of(side)?, of(base)?));
     let (now, before) = both(&mean).or_else(|| both(&server))?;
-    Some(Explained {
+    (now > before).then(|| Explained {
         metric: "mean time to first token".into(),
         delta: now - before,
         explained: work / rate.rate.value.0,
