@@ -8,7 +8,7 @@ use firstcheck_model::{
     exit_code::exit_code,
     report::{ReadRow, Report, Unread},
 };
-use firstcheck_observe::capture::{Captured, Limits, Plan, capture, write_archive};
+use firstcheck_observe::capture::{Captured, Limits, Plan, Series, capture, write_archive};
 use firstcheck_report::number;
 use std::{
     fs::{self, File, OpenOptions},
@@ -34,7 +34,14 @@ pub fn run(args: CaptureArgs, context: &Context) -> anyhow::Result<u8> {
     }
     let archive = Archive::create(args.out)?;
     let limits = Limits { gap: args.gap, ..Limits::default() };
-    let plan = Plan { base: args.url, headers, extra_ca: args.ca, logs: args.log, pids: args.pid, limits };
+    let series = match args.prometheus {
+        Some(base) => {
+            let headers = fingerprint::headers(args.prometheus_key_env.as_deref())?;
+            Some(Series { base, headers, select: args.select, since: args.since })
+        }
+        None => None,
+    };
+    let plan = Plan { base: args.url, headers, extra_ca: args.ca, series, logs: args.log, pids: args.pid, limits };
     let spinner = context.progress.spinner();
     spinner.set_message("taking what can be got");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

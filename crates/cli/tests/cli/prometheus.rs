@@ -220,6 +220,10 @@ fn a_real_prometheus_says_what_the_engine_says() {
     let read = &report["read"][0];
     assert!(read["notes"].to_string().contains("raw samples with the times of their scrapes"), "{read}");
     assert!(read["replicas"].to_string().contains("instance=127.0.0.1:") && read["engine"] == "vllm", "{read}");
+    let capture = ["capture", "--prometheus", &url, "--select", "job=\"engine\"", "--since", "5m", "--gap", "0s"];
+    bench.expect(0, &[&capture[..], &["--out", "box.tar.zst"]].concat());
+    let read = json(&bench.call(&["diagnose", "box.tar.zst", "--format", "json"]))["read"].to_string();
+    assert!(read.contains("series.json") && read.contains("instance=127.0.0.1:"), "{read}");
     let said = bench.expect(2, &["diagnose", &url]);
     assert!(said.err.contains("name the series with --select") && said.err.contains("engine"), "{}", said.err);
     let said = bench.expect(2, &["diagnose", &url, "--select", "job=\"engine\"", "--base", "40d-ago"]);

@@ -20,13 +20,16 @@
 
 mod archive;
 mod deployment;
+mod family;
 mod host;
 mod log;
 mod process;
 mod program;
 mod secrets;
+mod series;
 
 pub use archive::write_archive;
+pub use series::Series;
 
 use crate::{address::Address, headers::Headers, identity::RawPage, scrape::all};
 use firstcheck_ingest::fingerprint::redact_text;
@@ -49,9 +52,11 @@ pub struct Plan {
     pub headers: Headers,
     /// PEM file of authorities to trust besides the system's.
     pub extra_ca: Option<PathBuf>,
+    /// Series of a Prometheus; `None`: none is asked.
+    pub series: Option<Series>,
     /// Logs whose ends are taken.
     pub logs: Vec<PathBuf>,
-    /// Processes of the engine on this host.
+    /// Processes of the engine on this host; those that they started are taken as well.
     pub pids: Vec<u32>,
     /// How long and how much.
     pub limits: Limits,
@@ -74,6 +79,8 @@ pub struct Limits {
     pub log_bytes: u64,
     /// Most bytes of an answer, a file or a program's output.
     pub bytes: usize,
+    /// Most bytes of all answers with a Prometheus' series.
+    pub series_bytes: usize,
 }
 
 impl Default for Limits {
@@ -86,6 +93,7 @@ impl Default for Limits {
             item: Duration::from_secs(50),
             log_bytes: 4 << 20,
             bytes: 16 << 20,
+            series_bytes: 64 << 20,
         }
     }
 }
@@ -128,6 +136,9 @@ type Work<'p> = Pin<Box<dyn Future<Output = (String, Duration, Taken)> + Send + 
 pub async fn capture(plan: &Plan, tool: &str) -> Captured {
     let from_unix_s = unix_s();
     let mut secrets = Secrets::of(&plan.headers);
+    if let Some(series) = &plan.series {
+        secrets.add(&series.headers);
+    }
     let taken = all(items(plan)).await;
     for (_, _, taken) in &taken {
         secrets.learn(&taken.secrets);
@@ -156,13 +167,22 @@ fn items(plan: &Plan) -> Vec<Work<'_>> {
         items.push(item("metrics".into(), limits, deployment::metrics(plan, base)));
         items.push(item("server".into(), limits, deployment::identity(plan, base)));
     }
+    if let Some(series) = &plan.series {
+        items.push(item("series".into(), limits, series::answers(plan, series)));
+    }
     for (number, path) in plan.logs.iter().enumerate() {
         let name = format!("log {}", path.file_name().unwrap_or_default().to_string_lossy());
         items.push(item(name, limits, log::tail(path, number, limits)));
     }
-    for pid in &plan.pids {
-        items.push(item(format!("process {pid}"), limits, process::facts(*pid, limits)));
-        items.push(item(format!("stacks of {pid}"), limits, process::stacks(*pid, limits)));
+    let family = family::of(&plan.pids);
+    for (pid, from) in family.members {
+        let started = from.map(|from| format!(" (started by {from})")).unwrap_or_default();
+        items.push(item(format!("process {pid}{started}"), limits, process::facts(pid, limits)));
+        items.push(item(format!("stacks of {pid}{started}"), limits, process::stacks(pid, limits)));
+    }
+    if family.left_out > 0 {
+        let why = format!("{} more that the given ones started: give the engine's own", family.left_out);
+        items.push(item("processes".into(), limits, std::future::ready(Taken::missing(why))));
     }
     items.push(item("gpus".into(), limits, host::gpus(limits)));
     items.push(item("host".into(), limits, host::facts(limits)));

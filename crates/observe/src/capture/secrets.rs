@@ -20,9 +20,13 @@ impl Secrets {
     /// Values of headers that are sent, and what follows a scheme in them (`Bearer KEY`).
     pub(super) fn of(headers: &Headers) -> Self {
         let mut secrets = Self::default();
-        let values = headers.map().values().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        secrets.learn(&values.collect::<Vec<_>>());
+        secrets.add(headers);
         secrets
+    }
+
+    pub(super) fn add(&mut self, headers: &Headers) {
+        let values = headers.map().values().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        self.learn(&values.collect::<Vec<_>>());
     }
 
     pub(super) fn learn(&mut self, texts: &[String]) {
@@ -73,4 +77,56 @@ pub(super) fn page(text: &str) -> String {
         out.push_str(if inside && is_secret(last, part) { REDACTED } else { part });
     }
     out
+}
+
+/// Answers of a Prometheus, JSON, without values of labels that are secrets; an answer that is cut loses them as well.
+pub(super) fn answers(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut rest, mut name) = (text, "");
+    while let Some((between, string)) = rest.split_once('"') {
+        let (value, behind) = string.split_at(end_of_string(string));
+        let last = name.rsplit('_').next().unwrap_or_default();
+        let is_secret = between.trim() == ":" && is_secret(last, value);
+        out.extend([between, "\"", if is_secret { REDACTED } else { value }]);
+        let closed = behind.strip_prefix('"');
+        out.push_str(if closed.is_some() { "\"" } else { "" });
+        (rest, name) = (closed.unwrap_or_default(), value);
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Where the string that `text` begins in ends: at its first quote that is not escaped, or with the text.
+fn end_of_string(text: &str) -> usize {
+    let mut escaped = false;
+    let is_end = |byte: &u8| {
+        let is_end = *byte == b'"' && !escaped;
+        escaped = *byte == b'\\' && !escaped;
+        is_end
+    };
+    text.as_bytes().iter().position(is_end).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_an_answer_lose_their_secrets_alone() {
+        let cases = [
+            (
+                r#"{"metric":{"api_key":"sk-planted12345678","pod":"a"}}"#,
+                r#"{"metric":{"api_key":"(redacted)","pod":"a"}}"#,
+            ),
+            (
+                r#"{"a": "x\"y", "password" : "planted-secret", "n": [1,"2"]}"#,
+                r#"{"a": "x\"y", "password" : "(redacted)", "n": [1,"2"]}"#,
+            ),
+            (r#"{"token":"hf_planted12345678"#, r#"{"token":"(redacted)"#),
+            ("no JSON", "no JSON"),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(answers(given), expected, "{given}");
+        }
+    }
 }

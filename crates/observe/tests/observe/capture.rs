@@ -1,7 +1,10 @@
 //! Captures, as far as one process shows them; the command line's tests look into archives.
 
 use crate::server::{Server, raw};
-use firstcheck_observe::capture::{Captured, Limits, Plan, capture, write_archive};
+use firstcheck_observe::{
+    Headers,
+    capture::{Captured, Limits, Plan, Series, capture, write_archive},
+};
 use std::time::Duration;
 
 fn limits() -> Limits {
@@ -78,4 +81,39 @@ async fn a_target_that_refuses_is_an_error() {
     }
     let captured = capture(&Plan { limits: limits(), ..Plan::default() }, "test").await;
     assert!(write_archive(&captured, Full).unwrap_err().to_string().starts_with("cannot write the archive: "));
+}
+
+#[tokio::test]
+async fn a_prometheus_that_cannot_be_asked_is_listed() {
+    let server = Server::start(&[("/api/v1/query", 200, "<html>")]).await;
+    let series = Series {
+        base: server.base.clone(),
+        headers: Headers::default(),
+        select: vec!["job=\"vllm\"".parse().unwrap()],
+        since: Duration::from_secs(3600),
+    };
+    let captured = capture(&Plan { series: Some(series), limits: limits(), ..Plan::default() }, "test").await;
+    let why = gaps(&captured, "series");
+    assert!(why.contains("/api/v1/query"), "{why}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_a_process_started_is_taken_with_it() {
+    use std::process::{Command, Stdio};
+    // The shell waits for its child, which waits for the input to end (its own would be empty, in the background).
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec 3<&0; cat <&3 & echo $!; wait"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut parent = shell.spawn().unwrap();
+    let mut child = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(parent.stdout.take().unwrap()), &mut child).unwrap();
+    let (pid, child) = (parent.id(), child.trim().parse::<u32>().unwrap());
+    let captured = capture(&Plan { pids: vec![pid], limits: limits(), ..Plan::default() }, "test").await;
+    let items: Vec<&str> = captured.manifest.items.iter().map(|item| item.name.as_str()).collect();
+    assert!(items.contains(&format!("process {pid}").as_str()), "{items:?}");
+    assert!(items.contains(&format!("process {child} (started by {pid})").as_str()), "{items:?}");
+    assert!(captured.files.iter().any(|file| file.name == format!("smaps_rollup-{child}.txt")));
+    drop(parent.stdin.take());
+    parent.kill().unwrap();
+    parent.wait().unwrap();
 }
