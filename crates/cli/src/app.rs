@@ -57,7 +57,7 @@ fn dispatch(cli: args::Cli) -> anyhow::Result<u8> {
         Verb::Import(args) => commands::import::run(args, &context),
         Verb::Report(args) => commands::report::run(args, &context),
         Verb::Diagnose(args) => commands::diagnose::run(*args, &context),
-        Verb::Capture(args) => commands::capture::run(args, &context),
+        Verb::Capture(args) => commands::capture::run(*args, &context),
         Verb::Explain(args) => commands::explain::run(&args, &context),
     }
 }

@@ -142,7 +142,7 @@ pub enum Verb {
     Demo(DemoArgs),
     Diagnose(Box<DiagnoseArgs>),
     Explain(ExplainArgs),
-    Capture(CaptureArgs),
+    Capture(Box<CaptureArgs>),
     Run(Box<RunArgs>),
     Ab(Box<AbArgs>),
     Fingerprint(FingerprintArgs),
