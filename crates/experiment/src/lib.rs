@@ -6,6 +6,7 @@
 pub mod ab;
 pub mod calibration;
 pub mod characteristics;
+pub mod confusion;
 pub mod demo;
 pub mod drive;
 pub mod error;

@@ -2,7 +2,7 @@
 
 use super::{
     OutputArgs, SeverityArg,
-    value::{When, duration, header},
+    value::{BaseArg, When, duration, header},
 };
 use clap::Args;
 use firstcheck_observe::prometheus::Selector;
@@ -18,6 +18,7 @@ use std::{path::PathBuf, time::Duration};
 #[command(after_help = "Examples:
   firstcheck diagnose incident/
   firstcheck diagnose metrics.txt.zst server.log bench.json
+  firstcheck diagnose incident/ --base healthy/
   kubectl logs vllm-0 | firstcheck diagnose -
   firstcheck diagnose http://127.0.0.1:8000 --for 2m
   firstcheck diagnose http://prometheus:9090 --select 'job=\"vllm\"' --since 40m --base 24h-ago
@@ -29,6 +30,10 @@ pub struct DiagnoseArgs {
     /// Files, folders and addresses, or `-` for standard input
     #[arg(required = true, num_args = 1.., value_name = "SOURCE")]
     pub sources: Vec<PathBuf>,
+    /// What to compare with: files, folders and addresses of a healthy deployment; of a Prometheus an earlier span as
+    /// long, so much earlier (24h-ago) or from the time at which it begins
+    #[arg(long, value_name = "SOURCE or WHEN")]
+    pub base: Vec<BaseArg>,
     /// List the lines and series that were read and not understood
     #[arg(long, short)]
     pub verbose: bool,
@@ -56,9 +61,6 @@ pub struct LiveArgs {
     /// Its end: a time, or so long ago [default: now]
     #[arg(long, value_name = "WHEN", requires = "select")]
     pub until: Option<When>,
-    /// A second span as long, to compare with: so much earlier (24h-ago), or the time at which it begins
-    #[arg(long, value_name = "WHEN", requires = "select")]
-    pub base: Option<When>,
     /// One sample every so often instead of raw samples
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "select")]
     pub step: Option<Duration>,

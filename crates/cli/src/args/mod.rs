@@ -28,7 +28,7 @@ pub use sim::{
     DeploymentArgs, EngineArg, FaultArgs, FaultFormat, FaultsArgs, ServeArgs, SimArgs, SimArrivalArgs, SimRecordArgs,
     SimRunArgs, SimTargetArgs, SimVerb,
 };
-pub use value::{ArrivalsArg, SaltArg, When};
+pub use value::{ArrivalsArg, BaseArg, SaltArg, When};
 
 use clap::{
     Args, FromArgMatches, Parser, Subcommand, ValueEnum,

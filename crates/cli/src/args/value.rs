@@ -7,6 +7,7 @@ use firstcheck_model::{
 use firstcheck_workload::{arrivals::ArrivalProcess, spec::Source};
 use serde_json::{Map, Value};
 use std::{
+    convert::Infallible,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     str::FromStr,
@@ -71,6 +72,28 @@ impl FromStr for When {
                 Err(format!("`{text}` is no moment: write 40m, 24h-ago, 2026-01-31T09:30:00Z or seconds of Unix time"))
             }
         }
+    }
+}
+
+/// What a diagnosis compares with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BaseArg {
+    /// Another span of the same series: it begins then.
+    Span(When),
+    /// A file, a folder or an address.
+    Source(PathBuf),
+}
+
+impl FromStr for BaseArg {
+    type Err = Infallible;
+
+    /// A moment, unless a file has that name; anything else is a source.
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let path = PathBuf::from(text);
+        Ok(match text.parse() {
+            Ok(when) if !path.exists() => Self::Span(when),
+            _ => Self::Source(path),
+        })
     }
 }
 

@@ -105,13 +105,16 @@ fn addresses_and_their_options_are_held_to_each_other() {
     let bench = Bench::new();
     bench.write("bench.json", &Like::GOOD.file());
     let nobody = "http://127.0.0.1:9";
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 11] = [
         (&[nobody], "cannot connect"),
         (&["http://user:hunter2@127.0.0.1:9"], "send a header instead"),
         (&[nobody, "--key-env", "FIRSTCHECK_TEST_NO_SUCH_KEY"], "FIRSTCHECK_TEST_NO_SUCH_KEY"),
         (&[nobody, "--user-env", "FIRSTCHECK_TEST_NO_SUCH_KEY"], "holds no USER:PASSWORD"),
         (&["bench.json", "--select", "job=\"vllm\""], "give its address"),
         (&[nobody, "--since", "40m"], "--select"),
+        (&["bench.json", "--base", "24h-ago"], "names a span of a Prometheus"),
+        (&["bench.json", "--base", "24h-ago", "--base", "bench.json"], "either one span"),
+        (&["bench.json", "--base", "nowhere"], "cannot read nowhere"),
         (&[nobody, "--select", "job=vllm"], "values stand in quotes"),
         (&[nobody, "--select", "job=\"vllm\"", "--since", "soon"], "is no moment"),
     ];
@@ -119,4 +122,21 @@ fn addresses_and_their_options_are_held_to_each_other() {
         let said = bench.expect(2, &[&["diagnose"], case].concat());
         assert!(said.err.contains(expected) && !said.err.contains("hunter2"), "{case:?}: {}", said.err);
     }
+}
+
+#[test]
+fn a_base_of_files_is_compared_with() {
+    let bench = Bench::new();
+    let sim =
+        |args: &[&str]| bench.expect(0, &[&["sim", "run", "--duration", "20s", "--warm-up", "0s"], args].concat());
+    let small = ["--blocks", "2600", "--max-model-len", "8192", "--rate", "30"];
+    let crowded = [&small[..], &["--fault", "kv-pool-shrank:share=0.3"]].concat();
+    sim(&[&crowded[..], &["--out", "sick"]].concat());
+    sim(&[&crowded[..], &["--healthy", "--out", "well"]].concat());
+    let report = json(&bench.expect(0, &["diagnose", "sick", "--base", "well", "--format", "json"]).out);
+    let finding = report["findings"].as_array().unwrap().iter().find(|finding| finding["code"] == "S15").unwrap();
+    assert_eq!(finding["outcome"], "present", "{finding}");
+    let causes = finding["causes"].as_array().unwrap();
+    let shrank = causes.iter().find(|cause| cause["id"] == "kv-pool-shrank").unwrap();
+    assert_eq!(shrank["status"], "supported", "{shrank}");
 }

@@ -3,6 +3,7 @@
 
 mod attribution;
 mod characteristics;
+mod confusion;
 mod fidelity;
 mod incident;
 mod ledgers;

@@ -6,6 +6,7 @@ use crate::{
 };
 use anyhow::{Context as _, bail};
 use firstcheck_ingest::Fetched;
+use firstcheck_model::run::Role;
 use firstcheck_observe::{
     Address, Error, Headers, HttpClient, Identity, Settings, Source, Watch,
     prometheus::{Ask, Bounds, PrometheusApi, Span},
@@ -21,6 +22,27 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Largest answer: what is larger is asked for in halves.
 const LARGEST: usize = 32 << 20;
 
+/// What is asked.
+pub(super) struct Asked<'a> {
+    /// Addresses of the deployment in question.
+    pub(super) addresses: &'a [String],
+    /// Addresses of what it is compared with.
+    pub(super) base: &'a [String],
+    /// Start of the span to compare with, where it is one of the same series.
+    pub(super) span: Option<When>,
+}
+
+/// From where an address is asked.
+struct Seat<'a> {
+    client: &'a HttpClient,
+    headers: &'a Headers,
+    /// How long pages are watched.
+    window: Duration,
+    /// The side that it speaks of.
+    role: Role,
+    tell: &'a dyn Fn(String),
+}
+
 /// What live sources answered.
 #[derive(Default)]
 pub(super) struct Live {
@@ -32,13 +54,27 @@ pub(super) struct Live {
     pub(super) notes: Vec<String>,
 }
 
+impl Live {
+    fn of(&mut self, role: Role) -> &mut Vec<Fetched> {
+        match role {
+            Role::Base => &mut self.base,
+            Role::Candidate => &mut self.candidate,
+        }
+    }
+}
+
 /// Asks all addresses.
 ///
 /// # Errors
 /// An address that does not answer or is none of a known source; options that do not fit what was found.
-pub(super) fn ask(addresses: &[String], args: &LiveArgs, tell: &dyn Fn(String)) -> anyhow::Result<Live> {
+pub(super) fn ask(asked: &Asked<'_>, args: &LiveArgs, tell: &dyn Fn(String)) -> anyhow::Result<Live> {
     let mut live = Live::default();
-    if addresses.is_empty() {
+    if asked.span.is_some() && args.select.is_empty() {
+        bail!(
+            "a time in --base names a span of a Prometheus: give its series with --select, or a file, folder or address"
+        );
+    }
+    if asked.addresses.is_empty() && asked.base.is_empty() {
         if !args.select.is_empty() {
             bail!("--select names series of a Prometheus: give its address, as http://prometheus:9090");
         }
@@ -49,29 +85,31 @@ pub(super) fn ask(addresses: &[String], args: &LiveArgs, tell: &dyn Fn(String)) 
     let client = HttpClient::new(&settings)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut found = Vec::new();
-    for text in addresses {
+    let of = |addresses: &[String], role: Role| addresses.iter().cloned().map(move |text| (text, role)).collect();
+    let all: [Vec<(String, Role)>; 2] = [of(asked.addresses, Role::Candidate), of(asked.base, Role::Base)];
+    for (text, role) in all.concat() {
         let address: Address = text.parse()?;
         if address.has_query() {
             bail!("{address} has a query, which would not be sent: leave it out");
         }
         tell(format!("asking {address}"));
         let source = runtime.block_on(recognise(&client, &address, &headers));
-        found.push((source.map_err(|error| explained(error, &address))?, address));
+        found.push((source.map_err(|error| explained(error, &address))?, address, role));
     }
-    let any_api = found.iter().any(|(source, _)| matches!(source, Source::Prometheus(_)));
+    let any_api = found.iter().any(|(source, ..)| matches!(source, Source::Prometheus(_)));
     if !any_api && !args.select.is_empty() {
-        let names: Vec<String> = found.iter().map(|(_, address)| address.to_string()).collect();
+        let names: Vec<String> = found.iter().map(|(_, address, _)| address.to_string()).collect();
         bail!("--select names series of a Prometheus, and {} is none: leave it out", names.join(", "));
     }
-    for (source, address) in found {
-        let asked = match source {
-            Source::Prometheus(api) => runtime.block_on(series(&api, args, &mut live, tell)),
-            Source::Engine(identity) => {
-                runtime.block_on(engine(&client, &address, &headers, identity, args.watched, &mut live, tell))
-            }
-            Source::Page => runtime.block_on(page(&client, &address, &headers, args.watched, &mut live, tell)),
+    for (source, address, role) in found {
+        let seat = Seat { client: &client, headers: &headers, window: args.watched, role, tell };
+        let span = asked.span.filter(|_| role == Role::Candidate);
+        let answered = match source {
+            Source::Prometheus(api) => runtime.block_on(series(&api, args, span, &seat, &mut live)),
+            Source::Engine(identity) => runtime.block_on(engine(&address, identity, &seat, &mut live)),
+            Source::Page => runtime.block_on(page(&address, &seat, &mut live)),
         };
-        asked.map_err(|error| explained(error, &address))?;
+        answered.map_err(|error| explained(error, &address))?;
     }
     Ok(live)
 }
@@ -102,12 +140,12 @@ fn explained(error: Error, address: &Address) -> anyhow::Error {
 }
 
 /// The spans that are asked of a server: the one in question, and the one to compare with.
-fn spans(args: &LiveArgs, now_ms: i64) -> Result<(Span, Option<Span>), String> {
+fn spans(args: &LiveArgs, base: Option<When>, now_ms: i64) -> Result<(Span, Option<Span>), String> {
     let to_ms = args.until.map_or(now_ms, |until| until.unix_ms(now_ms));
     let from_ms = args.since.unwrap_or(When::Ago(SINCE)).unix_ms(to_ms);
     let span = Span { from_ms, to_ms };
     let Some(length_ms) = span.length_ms() else { return Err("--since is not before --until".into()) };
-    let base = args.base.map(|base| {
+    let base = base.map(|base| {
         let from_ms = base.unix_ms(from_ms);
         Span { from_ms, to_ms: from_ms.saturating_add(length_ms) }
     });
@@ -119,18 +157,24 @@ fn spans(args: &LiveArgs, now_ms: i64) -> Result<(Span, Option<Span>), String> {
     }
 }
 
-async fn series(api: &PrometheusApi, args: &LiveArgs, live: &mut Live, tell: &dyn Fn(String)) -> Result<(), Error> {
+async fn series(
+    api: &PrometheusApi,
+    args: &LiveArgs,
+    base: Option<When>,
+    seat: &Seat<'_>,
+    live: &mut Live,
+) -> Result<(), Error> {
     let refuse = |why: String| Error::Address { address: api.address().to_string(), why };
-    let (span, base) = spans(args, api.now_ms()).map_err(refuse)?;
+    let (span, base) = spans(args, base, api.now_ms()).map_err(refuse)?;
     if args.select.is_empty() {
         let jobs = api.jobs(span).await;
         return Err(refuse(format!("it is a Prometheus: name the series with --select, as 'job=\"vllm\"'{jobs}")));
     }
-    for (which, span) in [(&mut live.candidate, Some(span)), (&mut live.base, base)] {
+    for (role, span) in [(seat.role, Some(span)), (Role::Base, base)] {
         let Some(span) = span else { continue };
-        tell(format!("asking {} for the series {}", api.address(), words(span)));
+        (seat.tell)(format!("asking {} for the series {}", api.address(), words(span)));
         let ask = Ask { select: args.select.clone(), span, step: args.step, bounds: Bounds::default() };
-        which.push(api.fetch(&ask).await?.fetched);
+        live.of(role).push(api.fetch(&ask).await?.fetched);
     }
     if let Some(base) = base {
         live.notes.push(format!(
@@ -148,15 +192,7 @@ fn words(span: Span) -> String {
     format!("from {} to {}", time(span.from_ms), time(span.to_ms))
 }
 
-async fn engine(
-    client: &HttpClient,
-    address: &Address,
-    headers: &Headers,
-    identity: Identity,
-    window: Duration,
-    live: &mut Live,
-    tell: &dyn Fn(String),
-) -> Result<(), Error> {
+async fn engine(address: &Address, identity: Identity, seat: &Seat<'_>, live: &mut Live) -> Result<(), Error> {
     live.notes.extend(identity.notes);
     let metrics = address.metrics();
     let base = metrics.parent("/metrics").unwrap_or_else(|| address.clone());
@@ -168,24 +204,19 @@ async fn engine(
     };
     // Its metrics are read over the window.
     let pages = identity.pages.into_iter().filter(|page| page.name != "metrics.prom");
-    live.candidate.extend(pages.map(page));
-    match self::page(client, &metrics, headers, window, live, tell).await {
+    live.of(seat.role).extend(pages.map(page));
+    match self::page(&metrics, seat, live).await {
         Err(error @ Error::NoScrape { .. }) => live.notes.push(format!("{error}: what it states is all that is known")),
         other => other?,
     }
     Ok(())
 }
 
-async fn page(
-    client: &HttpClient,
-    address: &Address,
-    headers: &Headers,
-    window: Duration,
-    live: &mut Live,
-    tell: &dyn Fn(String),
-) -> Result<(), Error> {
-    tell(format!("watching {address} for {} s (--for)", window.as_secs_f64()));
-    live.candidate.push(watch(client, address, headers, Watch::over(window)).await?);
-    live.notes.push(format!("{address} was watched for {} s: --for takes a longer window", window.as_secs_f64()));
+async fn page(address: &Address, seat: &Seat<'_>, live: &mut Live) -> Result<(), Error> {
+    let seconds = seat.window.as_secs_f64();
+    (seat.tell)(format!("watching {address} for {seconds} s (--for)"));
+    let watched = watch(seat.client, address, seat.headers, Watch::over(seat.window)).await?;
+    live.of(seat.role).push(watched);
+    live.notes.push(format!("{address} was watched for {seconds} s: --for takes a longer window"));
     Ok(())
 }

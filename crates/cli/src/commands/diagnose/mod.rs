@@ -3,7 +3,13 @@
 mod live;
 
 use super::reading;
-use crate::{app::Context, args::DiagnoseArgs, output::Output, progress::Late};
+use crate::{
+    app::Context,
+    args::{BaseArg, DiagnoseArgs},
+    output::Output,
+    progress::Late,
+};
+use anyhow::bail;
 use firstcheck_analyze::examine::{examine, examine_against};
 use firstcheck_ingest::{Collected, Fetched, Input, Limits, collect_watched};
 use firstcheck_model::{
@@ -23,25 +29,61 @@ use std::{
 /// # Errors
 /// A path that is not there, an address that does not answer, or a destination that cannot be written.
 pub fn run(args: DiagnoseArgs, context: &Context) -> anyhow::Result<u8> {
-    let (addresses, paths): (Vec<PathBuf>, Vec<PathBuf>) = args.sources.iter().cloned().partition(|p| is_address(p));
-    let addresses: Vec<String> = addresses.iter().map(|address| address.to_string_lossy().into_owned()).collect();
-    let files: Vec<PathBuf> = paths.iter().filter(|path| !is_stdin(path)).cloned().collect();
+    let side = Sources::of(args.sources.iter().cloned());
+    let base = Sources::of(args.base.iter().filter_map(|base| match base {
+        BaseArg::Source(path) => Some(path.clone()),
+        BaseArg::Span(_) => None,
+    }));
+    let mut spans = args.base.iter().filter_map(|base| match base {
+        BaseArg::Span(when) => Some(*when),
+        BaseArg::Source(_) => None,
+    });
+    let span = spans.next();
+    if spans.next().is_some() || (span.is_some() && !base.is_empty()) {
+        bail!("--base is either one span of a Prometheus or files, folders and addresses");
+    }
+    let files: Vec<PathBuf> = side.files().chain(base.files()).cloned().collect();
     let output = Output::open(&args.output, &files, context.terminal)?;
     for path in &files {
         reading::must_exist(path)?;
     }
     let asking = context.progress.spinner();
-    let live = live::ask(&addresses, &args.live, &|said| asking.set_message(said));
+    let asked = live::Asked { addresses: &side.addresses, base: &base.addresses, span };
+    let live = live::ask(&asked, &args.live, &|said| asking.set_message(said));
     asking.finish_and_clear();
     let live = live?;
     let progress = context.progress.late();
-    let read = Read { candidate: read(&paths, live.candidate, &progress), base: read(&[], live.base, &progress) };
+    let candidate = read(&side.paths, live.candidate, &progress);
+    let read = Read { candidate, base: read(&base.paths, live.base, &progress) };
     progress.finish();
     let mut report = report(read, args.verbose, context);
     report.notes.extend(live.notes);
     let code = exit_code(&report, args.fail_on.map(Into::into));
     output.write(&report)?;
     Ok(code)
+}
+
+/// What a user named of one side.
+struct Sources {
+    addresses: Vec<String>,
+    /// Files and folders, and `-`.
+    paths: Vec<PathBuf>,
+}
+
+impl Sources {
+    fn of(all: impl Iterator<Item = PathBuf>) -> Self {
+        let (addresses, paths): (Vec<PathBuf>, Vec<PathBuf>) = all.partition(|path| is_address(path));
+        let addresses = addresses.iter().map(|address| address.to_string_lossy().into_owned()).collect();
+        Self { addresses, paths }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.addresses.is_empty() && self.paths.is_empty()
+    }
+
+    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.paths.iter().filter(|path| !is_stdin(path))
+    }
 }
 
 fn is_stdin(path: &Path) -> bool {

@@ -1,0 +1,133 @@
+//! How much of its own metric a fault must change to be visible.
+//!
+//! The floors are stated before anything is played, and no check is asked: each is a metric of the symptom as a user or an
+//! operator would name it, taken from the recording and from what the simulator knows of its own engine.
+
+mod metric;
+
+use super::Played;
+use firstcheck_sim::fault::FaultSpec;
+use std::fmt;
+
+/// The least change of a metric that counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Change {
+    /// It must be this many times what it was, and so much more at least.
+    Times(f64, f64),
+    /// It must rise by so much.
+    Rises(f64),
+    /// It must fall by so much.
+    Falls(f64),
+    /// This share of what it was must be lost.
+    Loses(f64),
+}
+
+impl Change {
+    /// Whether `now` is that far from `before`.
+    pub fn is_reached(self, before: f64, now: f64) -> bool {
+        match self {
+            Self::Times(factor, least) => now >= before * factor && now - before >= least,
+            Self::Rises(least) => now - before >= least,
+            Self::Falls(least) => before - now >= least,
+            Self::Loses(share) => now <= before * (1.0 - share),
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Times(factor, least) => write!(f, "× {factor} and + {least}"),
+            Self::Rises(least) => write!(f, "+ {least}"),
+            Self::Falls(least) => write!(f, "− {least}"),
+            Self::Loses(share) => write!(f, "− {:.0} %", share * 100.0),
+        }
+    }
+}
+
+/// A symptom's metric, and how far it must change.
+#[derive(Clone, Copy)]
+pub struct Floor {
+    /// The symptom.
+    pub symptom: &'static str,
+    /// The faults it holds for; empty: all of the symptom that no other floor names.
+    pub faults: &'static [&'static str],
+    /// The metric with its unit.
+    pub metric: &'static str,
+    /// How far it must change.
+    pub least: Change,
+    of: fn(&Played) -> Option<f64>,
+}
+
+impl fmt::Debug for Floor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Floor({} {}: {} {})", self.symptom, self.faults.join(" "), self.metric, self.least)
+    }
+}
+
+impl Floor {
+    /// The floor of a fault; `None`: none is stated for its symptom.
+    pub fn of(spec: &FaultSpec) -> Option<&'static Self> {
+        let own = |floor: &&Self| floor.faults.contains(&spec.slug);
+        let common = |floor: &&Self| floor.symptom == spec.symptom && floor.faults.is_empty();
+        FLOORS.iter().find(own).or_else(|| FLOORS.iter().find(common))
+    }
+
+    /// The metric of a run.
+    pub fn measure(&self, run: &Played) -> Option<f64> {
+        (self.of)(run)
+    }
+
+    /// Whether a run has changed by so much; `None` where the metric is missing on a side.
+    pub fn is_reached(&self, healthy: &Played, run: &Played) -> Option<bool> {
+        Some(self.least.is_reached(self.measure(healthy)?, self.measure(run)?))
+    }
+}
+
+/// Symptoms that a fault of another may bring about as well: what they say is a latency, a hit rate or a counter that
+/// anything may move. The others say in themselves what went wrong.
+const COMMON: [&str; 7] = ["S02", "S03", "S04", "S07", "S08", "S09", "S15"];
+
+/// Whether a run's symptom `code` is there by any of its floors, whatever was made to go wrong.
+pub(super) fn is_there(code: &str, healthy: &Played, run: &Played) -> bool {
+    if !COMMON.contains(&code) {
+        return false;
+    }
+    let mut floors = FLOORS.iter().filter(|floor| floor.symptom == code);
+    floors.any(|floor| floor.is_reached(healthy, run) == Some(true))
+}
+
+const fn floor(symptom: &'static str, metric: &'static str, least: Change, of: fn(&Played) -> Option<f64>) -> Floor {
+    Floor { symptom, faults: &[], metric, least, of }
+}
+
+/// All floors, by symptom.
+pub const FLOORS: &[Floor] = &[
+    floor("S01", "median TTFT, s", Change::Times(1.15, 0.002), |run| metric::ttft(run, 0.5)),
+    floor("S02", "p95 TTFT, s", Change::Times(1.5, 0.05), |run| metric::ttft(run, 0.95)),
+    floor("S03", "cached share of the prompt tokens", Change::Falls(0.1), metric::cached_share),
+    floor("S04", "median TTFT of the last third, s", Change::Times(2.0, 0.2), metric::late_ttft),
+    floor("S05", "mean TTFT of hits in the second tier, s", Change::Times(1.3, 0.005), metric::tier_ttft),
+    floor("S06", "mean ITL, s", Change::Times(1.15, 0.001), metric::itl),
+    floor("S07", "p99 event gap, s", Change::Times(1.5, 0.005), |run| metric::event_gap(run, 0.99)),
+    floor("S08", "median longest gap of a stream, s", Change::Times(1.5, 0.02), |run| metric::longest_gap(run, 0.5)),
+    floor("S09", "p99 longest gap of a stream, s", Change::Times(3.0, 0.25), |run| metric::longest_gap(run, 0.99)),
+    floor("S10", "p95 TPOT, s", Change::Times(1.15, 0.001), |run| metric::tpot(run, 0.95)),
+    floor("S11", "p95 E2E, s", Change::Times(1.2, 0.05), |run| metric::e2e(run, 0.95)),
+    floor("S12", "tokens an event", Change::Times(1.5, 0.0), metric::tokens_per_event),
+    Floor {
+        faults: &["parser-holds"],
+        ..floor("S12", "median TTFT, s", Change::Times(1.3, 0.02), |run| metric::ttft(run, 0.5))
+    },
+    Floor {
+        faults: &["proxy-gathers"],
+        ..floor("S12", "share of gaps under a millisecond", Change::Rises(0.2), metric::coalesced)
+    },
+    floor("S13", "mean hand-over, s", Change::Times(1.5, 0.01), metric::hand_over),
+    floor("S14", "share not answered", Change::Rises(0.5), metric::unanswered),
+    floor("S15", "preemptions a finished request", Change::Rises(0.05), metric::preemptions),
+    floor("S16", "KV blocks of a replica", Change::Loses(0.1), metric::blocks),
+    floor("S17", "growth of the container's memory, MiB/min", Change::Rises(5.0), metric::memory_growth),
+    floor("S18", "share not answered", Change::Rises(0.02), metric::unanswered),
+    floor("S19", "longest TTFT, s", Change::Rises(2.0), |run| metric::ttft(run, 1.0)),
+];

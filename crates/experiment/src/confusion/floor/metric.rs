@@ -1,0 +1,128 @@
+//! The metrics that floors are stated in.
+
+use super::super::Played;
+use firstcheck_model::{
+    evidence::RunEvidence,
+    request::{Fate, Request},
+    signal::{Part, Signal},
+    unit::Seconds,
+};
+use firstcheck_sim::simulate::RequestTruth;
+use firstcheck_stats::quantile::Sample;
+
+fn run(played: &Played) -> Option<&RunEvidence> {
+    played.evidence.runs.first()
+}
+
+/// Requests of the window.
+fn requests(played: &Played) -> impl Iterator<Item = &Request> {
+    run(played).into_iter().flat_map(|run| run.window().map(|(_, request)| request))
+}
+
+/// Requests that the engine answered, as it knows them.
+fn truths(played: &Played) -> impl Iterator<Item = &RequestTruth> {
+    played.simulated.truth.requests.iter().flatten()
+}
+
+fn quantile(values: impl Iterator<Item = f64>, p: f64) -> Option<f64> {
+    Sample::new(values.collect()).ok()?.quantile(p)
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0u64), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / count as f64)
+}
+
+fn latency(played: &Played, of: fn(&Request) -> Option<Seconds>, p: f64) -> Option<f64> {
+    quantile(requests(played).filter_map(of).map(|value| value.0), p)
+}
+
+pub(super) fn ttft(played: &Played, p: f64) -> Option<f64> {
+    latency(played, Request::ttft, p)
+}
+
+pub(super) fn tpot(played: &Played, p: f64) -> Option<f64> {
+    latency(played, Request::tpot, p)
+}
+
+pub(super) fn e2e(played: &Played, p: f64) -> Option<f64> {
+    latency(played, Request::e2e, p)
+}
+
+/// Median TTFT of the last third of the window's requests.
+pub(super) fn late_ttft(played: &Played) -> Option<f64> {
+    let all: Vec<f64> = requests(played).filter_map(Request::ttft).map(|ttft| ttft.0).collect();
+    quantile(all.iter().skip(all.len() * 2 / 3).copied(), 0.5)
+}
+
+pub(super) fn itl(played: &Played) -> Option<f64> {
+    Some(run(played)?.streams.as_ref()?.itl.mean()?.0)
+}
+
+pub(super) fn event_gap(played: &Played, p: f64) -> Option<f64> {
+    Some(run(played)?.streams.as_ref()?.event_gaps.quantile(p)?.0)
+}
+
+pub(super) fn longest_gap(played: &Played, p: f64) -> Option<f64> {
+    let run = run(played)?;
+    quantile(run.window().filter_map(|(row, _)| run.longest_gap(row)).map(|gap| gap.0), p)
+}
+
+pub(super) fn tokens_per_event(played: &Played) -> Option<f64> {
+    run(played)?.streams.as_ref()?.tokens_per_event()
+}
+
+pub(super) fn coalesced(played: &Played) -> Option<f64> {
+    run(played)?.streams.as_ref()?.coalesced_share()
+}
+
+/// Share of the prompt tokens that a cache had.
+pub(super) fn cached_share(played: &Played) -> Option<f64> {
+    let sum = |of: fn(&RequestTruth) -> u32| truths(played).map(|truth| u64::from(of(truth))).sum::<u64>() as f64;
+    let all = sum(|truth| truth.prompt_tokens);
+    (all > 0.0).then(|| sum(|truth| truth.prompt_life().cached_tokens) / all)
+}
+
+/// Mean time to first token of requests that a second tier served.
+pub(super) fn tier_ttft(played: &Played) -> Option<f64> {
+    let served = truths(played).filter(|truth| truth.life.external_tokens > 0);
+    mean(served.map(|truth| (truth.seen.first_token_ns - truth.seen.sent_ns) as f64 * 1e-9))
+}
+
+/// Mean time between the first token in the pool of prompts and the first schedule in that of answers.
+pub(super) fn hand_over(played: &Played) -> Option<f64> {
+    let handed = truths(played).filter_map(|truth| {
+        let computed = truth.handed_over.as_ref()?.prefill.first_token_ns?;
+        Some((truth.life.scheduled_ns? - computed) as f64 * 1e-9)
+    });
+    mean(handed)
+}
+
+/// Share of the window's requests that got no full answer.
+pub(super) fn unanswered(played: &Played) -> Option<f64> {
+    mean(requests(played).map(|request| if request.fate == Fate::Completed { 0.0 } else { 1.0 }))
+}
+
+pub(super) fn preemptions(played: &Played) -> Option<f64> {
+    let finished = truths(played).count();
+    (finished > 0).then(|| played.simulated.truth.preemptions as f64 / finished as f64)
+}
+
+/// KV blocks of the smallest pool, as its page states them.
+pub(super) fn blocks(played: &Played) -> Option<f64> {
+    let configured = run(played)?.series(Signal::CacheConfig, Part::Value);
+    let blocks = configured.filter_map(|series| series.labels.get("num_gpu_blocks")?.parse().ok());
+    blocks.reduce(f64::min)
+}
+
+/// Growth of the container's memory over the window, MiB a minute, over all containers.
+pub(super) fn memory_growth(played: &Played) -> Option<f64> {
+    let run = run(played)?;
+    let grown = run.series(Signal::ContainerRss, Part::Value).filter_map(|series| {
+        let first = series.inside(run.info.window).next()?;
+        let last = series.inside(run.info.window).last()?;
+        let minutes = last.0.since(first.0)?.0 / 60.0;
+        (minutes > 0.0).then(|| (last.1 - first.1) / f64::from(1 << 20) / minutes)
+    });
+    grown.reduce(|sum, one| sum + one)
+}

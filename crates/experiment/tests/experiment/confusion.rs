@@ -1,0 +1,72 @@
+//! The matrix of faults and checks: what it counts, on a few runs.
+
+use firstcheck_experiment::confusion::{Against, Change, Dose, Floor, Load, Stage, groups, rows};
+use firstcheck_sim::{
+    EngineKind,
+    fault::{FaultSpec, Severity, catalogue, find},
+};
+
+fn spec(slug: &str) -> &'static FaultSpec {
+    find(slug).unwrap()
+}
+
+#[test]
+fn a_pool_that_shrank_is_above_its_floor_and_found_where_the_pool_was_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let stage = Stage { engine: EngineKind::Vllm, against: Against::Healthy, folder: folder.path().into() };
+    let faults = [spec("kv-pool-shrank")];
+    let mut all = Vec::new();
+    for group in groups(&faults, &Load::ALL, 1) {
+        all.extend(group.play(&stage, &[Severity::Severe], Dose::Declared, &|_| {}).unwrap());
+    }
+    let above = |load: &str| all.iter().find(|run| run.fault.is_some() && run.load == load).unwrap().above;
+    assert_eq!((above("roomy"), above("full")), (Some(false), Some(true)));
+    let (rows, calm) = rows(&all);
+    let row = &rows[0];
+    assert_eq!((row.runs, row.above, row.found, row.right, row.found_below), (2, 1, 1, 1, 0));
+    assert_eq!(calm["plain"].runs, 4);
+    assert!(calm["plain"].wrong.is_empty(), "{calm:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "bundles stay behind");
+}
+
+#[test]
+fn drawn_parameters_differ_by_run_and_stay_near_what_is_declared() {
+    let dose = Dose::Random(7);
+    for spec in catalogue() {
+        for severity in Severity::ALL {
+            let one = dose.fault(spec, severity, 1);
+            assert_eq!(one.to_string(), dose.fault(spec, severity, 1).to_string());
+            let fixed = spec.params.iter().all(|param| param.by_severity[0] == param.by_severity[2]);
+            let differs = (2..6).any(|seed| dose.fault(spec, severity, seed).to_string() != one.to_string());
+            assert!(fixed || differs, "{one}");
+            for ((name, value), param) in one.values.iter().zip(spec.params) {
+                let [least, most] = param.range;
+                let greatest = param.by_severity.into_iter().fold(0.0, f64::max);
+                assert!((least..=most).contains(&value) && value <= greatest * 1.5, "{name} of {one}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_fault_of_the_first_nineteen_symptoms_has_a_floor() {
+    for spec in catalogue().filter(|spec| spec.symptom <= "S19") {
+        assert!(Floor::of(spec).is_some(), "{spec:?}");
+    }
+    assert_eq!(Floor::of(spec("parser-holds")).unwrap().metric, "median TTFT, s");
+}
+
+#[test]
+fn a_change_is_reached_in_its_own_direction() {
+    let cases = [
+        (Change::Times(1.5, 0.1), 0.1, 0.19, false),
+        (Change::Times(1.5, 0.1), 0.3, 0.45, true),
+        (Change::Rises(0.1), 0.3, 0.2, false),
+        (Change::Falls(0.1), 0.5, 0.25, true),
+        (Change::Loses(0.1), 100.0, 91.0, false),
+        (Change::Times(2.0, 0.0), 1.0, f64::INFINITY, true),
+    ];
+    for (change, before, now, reached) in cases {
+        assert_eq!(change.is_reached(before, now), reached, "{change} from {before} to {now}");
+    }
+}
