@@ -1,4 +1,4 @@
-//! The README, run as it stands: every command, every figure of its excerpt, every link.
+//! The README and the guides, run as they stand: every command, every figure of the excerpt, every link.
 
 use crate::{
     harness::{Bench, Said},
@@ -6,7 +6,6 @@ use crate::{
     workspace::{root, text},
 };
 use std::{
-    cell::RefCell,
     collections::BTreeSet,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
@@ -26,13 +25,14 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
 ];
 
-/// What stands in for the README's words, so that it takes seconds. Each must occur.
+/// What stands in for the pages' words, so that it takes seconds. Each must occur.
 const SHORTER: &[(&str, &str)] = &[
     // In virtual time: the live pair takes most of a minute.
     ("demo", "demo --fast --pairs 2"),
     ("--rate 4 --duration 60s", "--rate 20 --warm-up 1s --duration 2s"),
     // Two short pairs instead of eight, without the run that shows how long to warm up.
     ("--duration 60s --out pairs", "--duration 5s --pairs 2 --warm-up 0s --out pairs"),
+    ("--aa --base sim: --rate 6 --duration 60s", "--aa --base sim: --rate 6 --duration 5s --pairs 2 --warm-up 0s"),
     // A free port; then the address that the simulated engine says.
     ("--addr 127.0.0.1:8000", "--addr 127.0.0.1:0"),
     ("http://127.0.0.1:8000", URL),
@@ -51,8 +51,11 @@ const CODES: &[(&str, &[i32])] = &[
     // Both runs are of one simulated engine: nothing can pass, and on a busy machine something may regress.
     ("compare --base before", &[1, 3]),
     ("ab ", &[0]),
+    ("ab --aa", &[0, 3]),
     // Two short pairs of a healthy and a sick deployment: too few to pass.
     ("ab --base sim: --candidate sim:host-pauses --rate 6 --duration 5s", &[1, 3]),
+    ("ab --base sim: --candidate sim:kv-pool-shrank --rate 6 --duration 5s", &[1, 3]),
+    ("compare --base monday", &[1, 3]),
     // As `fixtures` makes the files: a twentyfold TTFT.
     ("compare --base old.json", &[1]),
     ("import", &[0]),
@@ -64,7 +67,7 @@ const CODES: &[(&str, &[i32])] = &[
     ("sim run", &[0]),
 ];
 
-/// The files that the README assumes: results of `vllm bench serve`.
+/// The files that pages assume: results of `vllm bench serve`.
 fn fixtures(bench: &Bench) {
     bench.write("old.json", &Like::GOOD.file());
     bench.write("new.json", &Like { ttft: 4.0, ..Like::GOOD }.file());
@@ -85,9 +88,19 @@ fn fenced(markdown: &str, language: &str) -> Vec<Vec<String>> {
     blocks
 }
 
-/// Commands of the README without their comments, in order.
-fn commands() -> Vec<String> {
-    let lines = fenced(&text("README.md"), "sh").into_iter().flatten();
+/// Guides that are run as the README is, each in a folder of its own.
+const GUIDES: [&str; 6] = [
+    "docs/get-started.md",
+    "docs/how-to/compare-two-versions.md",
+    "docs/how-to/find-why-ttft-rose.md",
+    "docs/how-to/gate-a-release.md",
+    "docs/how-to/capture-before-a-rollback.md",
+    "docs/how-to/no-gpu-at-hand.md",
+];
+
+/// Commands of a page without their comments, in order.
+fn commands(page: &str) -> Vec<String> {
+    let lines = fenced(&text(page), "sh").into_iter().flatten();
     let commands = lines.map(|line| line.split('#').next().unwrap_or_default().trim().to_owned());
     commands.filter(|line| !line.is_empty()).collect()
 }
@@ -115,24 +128,20 @@ impl Drop for Engine {
     }
 }
 
-/// A command shortened; notes which substitutions it took.
-fn shortened(command: &str, taken: &RefCell<BTreeSet<&'static str>>) -> String {
-    let mut command = format!(" {command} ");
-    for (words, instead) in SHORTER {
-        let (words_here, instead) = (format!(" {words} "), format!(" {instead} "));
-        if command.contains(&words_here) {
-            taken.borrow_mut().insert(words);
-            command = command.replace(&words_here, &instead);
-        }
-    }
-    command.trim().to_owned()
+/// A command shortened, as a test can wait for it.
+fn shortened(command: &str) -> String {
+    let whole = format!(" {command} ");
+    let short = |command: String, (words, instead): &(&str, &str)| {
+        command.replace(&format!(" {words} "), &format!(" {instead} "))
+    };
+    SHORTER.iter().fold(whole, short).trim().to_owned()
 }
 
 fn codes(command: &str) -> &'static [i32] {
     let known = CODES.iter().filter(|(beginning, _)| command.starts_with(beginning));
     match known.max_by_key(|(beginning, _)| beginning.len()) {
         Some((_, codes)) => codes,
-        None => panic!("`{command}` of the README is not covered: name its exit codes in CODES"),
+        None => panic!("`{command}` is not covered: name its exit codes in CODES"),
     }
 }
 
@@ -144,27 +153,47 @@ fn call(bench: &Bench, command: &str, url: &str) -> Said {
     said
 }
 
-#[test]
-fn every_command_works_as_it_stands() {
-    let (bench, taken) = (Bench::new(), RefCell::new(BTreeSet::new()));
+/// Calls every command of a page, in order.
+fn run(page: &str) {
+    let bench = Bench::new();
     fixtures(&bench);
     let mut calls = Vec::new();
-    for line in commands().iter().filter(|line| !NOT_RUN.iter().any(|(known, _)| known == line)) {
+    for line in commands(page).iter().filter(|line| !NOT_RUN.iter().any(|(known, _)| known == line)) {
         match BINARY.iter().find_map(|beginning| line.strip_prefix(beginning)) {
-            Some(call) => calls.push(shortened(call, &taken)),
-            None => panic!("`{line}` is not covered: it is no call of the binary and not in NOT_RUN"),
+            Some(call) => calls.push(shortened(call)),
+            None => panic!("`{line}` of {page} is not covered: it is no call of the binary and not in NOT_RUN"),
         }
     }
-    // The server comes first: the README's runs measure it.
+    // The server comes first: the page's runs measure it.
     let (servers, calls): (Vec<String>, Vec<String>) =
         calls.into_iter().partition(|call| call.starts_with("sim serve"));
-    let [server] = servers.as_slice() else { panic!("one simulated engine is asked for: {servers:?}") };
-    let engine = Engine::start(&bench, &server.split_whitespace().collect::<Vec<_>>());
-    assert!(calls.len() >= 5, "{calls:?}");
-    calls.iter().for_each(|command| drop(call(&bench, command, &engine.url)));
-    let unused: Vec<_> =
-        SHORTER.iter().map(|(words, _)| *words).filter(|words| !taken.borrow().contains(words)).collect();
-    assert!(unused.is_empty(), "the README no longer says {unused:?}");
+    assert!(servers.len() <= 1, "{page} asks for several engines: {servers:?}");
+    let engine = servers.first().map(|server| Engine::start(&bench, &server.split_whitespace().collect::<Vec<_>>()));
+    let url = engine.as_ref().map_or("", |engine| &engine.url);
+    assert!(calls.len() >= 2, "{page}: {calls:?}");
+    calls.iter().for_each(|command| drop(call(&bench, command, url)));
+}
+
+#[test]
+fn every_command_works_as_it_stands() {
+    run("README.md");
+}
+
+#[test]
+fn every_guide_works_as_it_stands() {
+    GUIDES.iter().for_each(|page| run(page));
+    let mut found = Vec::new();
+    pages(&root().join("docs/how-to"), &mut found);
+    assert_eq!(found.len() + 1, GUIDES.len(), "a guide is not in GUIDES: {found:?}");
+}
+
+#[test]
+fn nothing_is_shortened_that_no_page_says() {
+    let said = ["README.md"].iter().chain(&GUIDES).flat_map(|page| commands(page));
+    let said: Vec<String> = said.collect();
+    let said = said.join(" ");
+    let unused: Vec<_> = SHORTER.iter().filter(|(words, _)| !said.contains(words)).collect();
+    assert!(unused.is_empty(), "no page says {unused:?}");
 }
 
 #[test]
