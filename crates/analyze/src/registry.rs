@@ -6,6 +6,7 @@ use crate::{checks, declare::Check};
 pub static CHECKS: &[&Check] = &[
     &checks::first_token::late_after_template::LATE_AFTER_TEMPLATE, // S01
     &checks::memory::constant_preemption::CONSTANT_PREEMPTION,      // S15
+    &checks::memory::multi_node_hang::MULTI_NODE_HANG,              // S19
 ];
 
 /// The check of that code (`S15`, whatever its case) or slug.

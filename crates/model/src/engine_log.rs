@@ -1,6 +1,7 @@
 //! What an engine's log says, typed, each with its line.
 
 use crate::{
+    hang::CollectiveTimeout,
     moment::Moment,
     signal::Series,
     unit::{Bytes, Seconds},
@@ -48,6 +49,8 @@ pub struct EngineLog {
     pub failures: Vec<Failure>,
     /// Failures that are counted and not kept, of a log that has very many.
     pub failures_dropped: u64,
+    /// Collectives that ranks gave up waiting for.
+    pub collective_timeouts: Vec<CollectiveTimeout>,
     /// Statistics lines as series, under names such as `log:Running`.
     pub series: Vec<Series>,
 }

@@ -187,7 +187,7 @@ impl Evidence {
             Kind::Spans => any(|run| !run.spans.is_empty()),
             Kind::EngineLog => !self.logs.is_empty(),
             Kind::Stacks => !self.stacks.is_empty(),
-            Kind::FlightRecords => !self.flights.is_empty(),
+            Kind::FlightRecords => !self.flights.is_empty() || self.nccl.iter().any(|log| !log.item.is_empty()),
             Kind::GpuState => !self.gpus.is_empty(),
             Kind::ProcessMemory => !self.memory.is_empty(),
             Kind::Prompts => !self.prompts.is_empty(),

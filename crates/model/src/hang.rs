@@ -1,5 +1,6 @@
 //! What a process that makes no progress says of itself: the stacks of its threads, and the collectives that it entered.
 
+use crate::unit::Seconds;
 use serde::{Deserialize, Serialize};
 
 /// The program that took a dump of stacks.
@@ -167,6 +168,23 @@ pub struct NcclOperation {
     pub communicator: String,
     /// Ranks of the communicator, where stated.
     pub ranks: Option<u32>,
+    /// Line of the log, from 1.
+    pub line: u64,
+}
+
+/// A collective that PyTorch's watchdog gave up waiting for, as the log of a rank tells it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CollectiveTimeout {
+    /// Rank within the job, where the line states it.
+    pub rank: Option<u32>,
+    /// Its number within its process group.
+    pub sequence: u64,
+    /// What it is, such as `ALLREDUCE`.
+    pub operation: String,
+    /// Elements of its input.
+    pub elements: Option<u64>,
+    /// How long the rank had waited.
+    pub waited: Option<Seconds>,
     /// Line of the log, from 1.
     pub line: u64,
 }

@@ -87,6 +87,13 @@ pub struct Fact {
     pub source: Source,
 }
 
+impl Fact {
+    /// A sentence without a number.
+    pub fn told(text: impl Into<String>, source: Source) -> Self {
+        Self { text: text.into(), value: None, unit: None, interval: None, n: None, source }
+    }
+}
+
 impl<U: Unit> Measurement<U> {
     /// The measurement as a fact: the unit becomes text here, at the door of the report, and nowhere earlier.
     pub fn fact(&self, text: impl Into<String>) -> Fact {

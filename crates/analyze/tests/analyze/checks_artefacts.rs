@@ -104,3 +104,31 @@ fn healthy_captures_have_no_finding() {
         }
     }
 }
+
+/// Two ranks: one waits in a sum, the other one never entered it. Dumps of three tools, and records in two forms.
+#[test]
+fn a_rank_that_never_entered_a_collective_is_found() {
+    let Some(captures) = captures() else { return };
+    let traces = captures.join("../traces");
+    let read = |names: &[&str]| {
+        let inputs = names.iter().map(|name| Input::Path(traces.join(name))).collect();
+        collect(inputs, &Limits::default()).evidence
+    };
+    let py_spy = ["pyspy/pyspy_rank0.txt", "pyspy/pyspy_rank1.txt"];
+    let native = ["pyspy/pyspy_native_locals_rank0.txt", "pyspy/pyspy_native_locals_rank1.txt"];
+    let gdb = ["gdb/gdb_rank0.txt", "gdb/gdb_rank1.txt"];
+    for stacks in [py_spy, native, gdb] {
+        for records in [&[][..], &["flight_recorder/fr_trace_0", "flight_recorder/fr_trace_1"]] {
+            let found = findings(None, &read(&[&stacks, records].concat()));
+            assert_eq!(supported(present(&found, "S19")), ["host-code"], "{stacks:?} {records:?}");
+        }
+    }
+    let found = findings(
+        None,
+        &read(&["flight_recorder/fr_trace_json_rank0.json", "flight_recorder/fr_trace_json_rank1.json"]),
+    );
+    assert!(supported(present(&found, "S19")).is_empty(), "records tell which rank, not what it does");
+    let found = findings(None, &read(&["pyspy/pyspy_rank0.txt"]));
+    let finding = found.iter().find(|finding| finding.code == "S19").unwrap();
+    assert!(matches!(finding.outcome, Outcome::Undecided { .. }), "one rank alone tells nothing: {finding:?}");
+}

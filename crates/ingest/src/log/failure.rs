@@ -2,9 +2,13 @@
 
 use super::{
     reader::{At, LogReader},
-    scan::{between, clipped, gib_after},
+    scan::{between, clipped, gib_after, whole_after},
 };
-use firstcheck_model::engine_log::{Failure, FailureKind, StartPhase, Term};
+use firstcheck_model::{
+    engine_log::{Failure, FailureKind, StartPhase, Term},
+    hang::CollectiveTimeout,
+    unit::Seconds,
+};
 
 /// Characters of a failure's text that are kept.
 const TEXT: usize = 1000;
@@ -184,6 +188,9 @@ fn push(reader: &mut LogReader, exception: Option<&str>, message: &str, frame: O
         Some("FileNotFoundError" | "OSError") if whole.contains("model") => FailureKind::Model,
         _ => FailureKind::Other,
     });
+    if reader.log.collective_timeouts.len() < MOST {
+        reader.log.collective_timeouts.extend(collective_timeout(&whole, at.line));
+    }
     if kind == FailureKind::KvTooSmall {
         let needed = between(message, "(", " G")
             .and_then(|_| gib_after(message.split_once(", (").map_or("", |(_, rest)| rest), ""));
@@ -212,4 +219,19 @@ fn push(reader: &mut LogReader, exception: Option<&str>, message: &str, frame: O
         at: at.moment,
         line: at.line,
     });
+}
+
+/// `[PG ID 2 PG GUID 3 Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=6, OpType=ALLREDUCE, NumelIn=32,
+/// NumelOut=32, Timeout(ms)=600000) ran for 600024 milliseconds before timing out.`
+fn collective_timeout(text: &str, line: u64) -> Option<CollectiveTimeout> {
+    let (before, after) = text.split_once("Watchdog caught collective operation timeout")?;
+    let rank = before.rsplit_once("Rank ").and_then(|(_, rest)| rest.split(']').next()?.trim().parse().ok());
+    Some(CollectiveTimeout {
+        rank,
+        sequence: whole_after(after, "SeqNum=")?,
+        operation: between(after, "OpType=", ",").map(str::trim)?.to_owned(),
+        elements: whole_after(after, "NumelIn="),
+        waited: whole_after(after, "ran for ").map(|ms| Seconds(ms as f64 * 1e-3)),
+        line,
+    })
 }

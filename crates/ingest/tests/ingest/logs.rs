@@ -483,3 +483,19 @@ fn a_start_that_ended_at_its_options_is_a_log_of_the_server() {
         assert_eq!(root.kind, FailureKind::Configuration, "{refused}");
     }
 }
+
+#[test]
+fn a_watchdog_tells_rank_and_number_of_its_collective() {
+    let log = read(
+        "[rank3]:[E304 05:36:12.5 ProcessGroupNCCL.cpp:632] [PG ID 2 PG GUID 3 Rank 3] Watchdog caught collective operation \
+         timeout: WorkNCCL(SeqNum=5729, OpType=BROADCAST, NumelIn=3612672, NumelOut=3612672, Timeout(ms)=600000) ran for 600054 \
+         milliseconds before timing out.",
+    );
+    let [timeout] = log.collective_timeouts.as_slice() else { panic!("{:?}", log.collective_timeouts) };
+    let waited = timeout.waited.map(|waited| waited.0);
+    assert_eq!(
+        (timeout.rank, timeout.sequence, timeout.elements, waited),
+        (Some(3), 5729, Some(3_612_672), Some(600.054))
+    );
+    assert_eq!(timeout.operation, "BROADCAST");
+}

@@ -1,3 +1,4 @@
 //! Memory, preemption and start-up.
 
 pub mod constant_preemption;
+pub mod multi_node_hang;

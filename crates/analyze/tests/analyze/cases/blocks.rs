@@ -3,7 +3,7 @@
 //! - `metrics SIDE at=SECONDS`: a page scraped then; the window reaches from 0 to the last page.
 //! - `requests SIDE`: lines `COUNT PROMPT OUTPUT TTFT_MS E2E_MS [key=value …]`; keys: `at` (send of the first, s), `every`
 //!   (between sends, s), `spread` (TTFTs of the line vary by ± this share), `cached` (prompt tokens found in the cache),
-//!   `fate` (`failed`, …), `finish` (`stop`, `length`), `session`.
+//!   `fate` (`failed`, …: E2E_MS is then the end of the attempt), `finish` (`stop`, `length`), `session`.
 //! - `events SIDE`: a line a group of requests, in the order of the rows: `ROWS FIRST_MS PATTERN…`, where ROWS is `3` or
 //!   `0..9`, and a pattern is `20x30` (twenty events, 30 ms apart) or `1500` (one, after 1.5 s); the end `k=2` says that
 //!   events carry two tokens each.
@@ -146,7 +146,11 @@ fn rows(line: &str) -> Vec<Request> {
             sent,
             first_token: after(ttft_ms),
             last_token: after(e2e_ms.max(ttft_ms)),
-            done: after(e2e_ms.max(ttft_ms)),
+            done: if completed || e2e_ms > 0.0 {
+                sent.plus_ns((e2e_ms.max(ttft_ms) * 1e6) as i64)
+            } else {
+                Moment::NEVER
+            },
             fate,
             finish: key("finish").map(Finish::from_name),
             prompt_tokens: Some(prompt as u32),
