@@ -38,6 +38,15 @@ pub static FOREIGN: Shared = shared(
     "share of finished requests that may be others' before means of the window are not the client's",
 );
 
+/// Share of zero gaps from which gaps between events are not read as the server's.
+pub static COALESCED: Shared = shared(
+    "events",
+    "coalesced",
+    0.05,
+    "1",
+    "share of event gaps below 50 µs from which a client or proxy delivers in bursts and the gaps are not the server's",
+);
+
 /// How sure a change within a run must be to count as its onset.
 pub static ONSET_P: Shared =
     shared("onset", "p", 1e-3, "1", "chance at which a run without a change would show one as large");
@@ -46,4 +55,4 @@ pub static ONSET_RATIO: Shared =
     shared("onset", "ratio", 1.5, "1", "ratio of the medians after and before from which a change is an onset");
 
 /// All of them, in the order of sections and names.
-pub static SHARED: &[&Shared] = &[&ONSET_P, &ONSET_RATIO, &FOREIGN, &SHORTEST, &STALE];
+pub static SHARED: &[&Shared] = &[&COALESCED, &ONSET_P, &ONSET_RATIO, &FOREIGN, &SHORTEST, &STALE];

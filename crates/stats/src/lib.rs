@@ -14,7 +14,7 @@
 //! | decision against a margin | [`gate`], [`max_t`], [`sequential`], [`mde`] |
 //! | one run a side | [`batches`], [`welch`], [`prediction`] |
 //! | mean over pairs of what has no t statistic | [`resample`] |
-//! | diagnostics of one run | [`mser`], [`change`], [`rank`] |
+//! | diagnostics of one run | [`mser`], [`change`], [`rank`], [`modes`], [`period`] |
 //! | parameters of a model | [`simplex`] |
 //!
 //! An unbounded value is +∞ inside a [`quantile::Sample`] and an explicit
@@ -31,9 +31,11 @@ pub mod gate;
 pub mod goodput;
 pub mod max_t;
 pub mod mde;
+pub mod modes;
 pub mod mser;
 mod normal;
 pub mod paired;
+pub mod period;
 pub mod prediction;
 pub mod proportion;
 pub mod quantile;

@@ -2,3 +2,4 @@
 
 pub mod first_token;
 pub mod memory;
+pub mod stream;

@@ -1,8 +1,13 @@
 //! Measurements: one file each, taken once a side whoever asks.
 
+pub mod batch_timeline;
 pub mod client_ttft;
 pub(crate) mod counters;
+pub mod event_pacing;
+pub mod event_tokens;
 pub mod final_pages;
+pub mod gap_histogram;
+pub mod gap_timer;
 pub mod kv_pool;
 pub mod latency_means;
 pub mod output_length;
@@ -15,6 +20,7 @@ pub mod prompt_work;
 pub mod rank_places;
 pub mod served;
 pub mod server_ledger;
+pub mod stalls;
 pub mod standstill;
 pub mod step_wait;
 pub mod trusted_counters;

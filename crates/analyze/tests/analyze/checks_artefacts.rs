@@ -86,8 +86,9 @@ fn a_pool_that_shrank_is_found() {
     assert_eq!(supported(present(&findings(Some(&base), &side), "S15")), ["kv-pool-shrank"]);
 }
 
+/// What a busy client did to its own events is said, and is no fault of the deployment.
 #[test]
-fn healthy_captures_have_no_finding() {
+fn healthy_captures_have_no_finding_but_of_the_client() {
     let Some(captures) = captures() else { return };
     let names =
         ["a_baseline_e1", "a_baseline_e2", "a_baseline_a1", "h_mns64", "f_old_baseline", "b_apc_on_shared_prefix"];
@@ -98,8 +99,10 @@ fn healthy_captures_have_no_finding() {
             std::iter::once(None).chain(all[..4].iter().map(Some)).filter(|base| base.is_none() || *name != names[5])
         {
             let found = findings(base, side);
-            let present: Vec<&Finding> =
-                found.iter().filter(|finding| matches!(finding.outcome, Outcome::Present { .. })).collect();
+            let present: Vec<&Finding> = found
+                .iter()
+                .filter(|finding| finding.code != "S12" && matches!(finding.outcome, Outcome::Present { .. }))
+                .collect();
             assert!(present.is_empty(), "{name}: {present:?}");
         }
     }
@@ -131,4 +134,19 @@ fn a_rank_that_never_entered_a_collective_is_found() {
     let found = findings(None, &read(&["pyspy/pyspy_rank0.txt"]));
     let finding = found.iter().find(|finding| finding.code == "S19").unwrap();
     assert!(matches!(finding.outcome, Outcome::Undecided { .. }), "one rank alone tells nothing: {finding:?}");
+}
+
+/// The Python client was busy in all but the last: zero gaps of 8 to 76 %, against 0.5 %.
+#[test]
+fn events_that_a_busy_client_read_late_are_found() {
+    let Some(captures) = captures() else { return };
+    for name in ["a_baseline_e1", "a_baseline_e2", "a_baseline_a1", "h_mns64"] {
+        let found = findings(None, &read(&captures, name));
+        let causes = present(&found, "S12");
+        let open = |id: &str| causes.iter().any(|c| c.id() == id && matches!(c, Cause::Open { .. }));
+        assert!(supported(causes).is_empty() && open("proxy-coalesces") && open("slow-client"), "{name}: {causes:?}");
+    }
+    let found = findings(None, &read(&captures, "f_old_baseline"));
+    let finding = found.iter().find(|finding| finding.code == "S12").unwrap();
+    assert!(matches!(finding.outcome, Outcome::Absent { .. }), "{finding:?}");
 }

@@ -1,6 +1,7 @@
 //! Tests of the crate through its public interface.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod batches;
 mod cases;
 mod checks_artefacts;
 mod compare_anything;
@@ -23,4 +24,5 @@ mod ledgers;
 mod onset;
 mod rank;
 mod signatures;
+mod stalls;
 mod synthetic;

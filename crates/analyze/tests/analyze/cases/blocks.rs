@@ -8,6 +8,7 @@
 //!   `0..9`, and a pattern is `20x30` (twenty events, 30 ms apart) or `1500` (one, after 1.5 s); the end `k=2` says that
 //!   events carry two tokens each.
 //! - `fingerprint SIDE`: lines `field = value`.
+//! - `client SIDE`: what the client found out about itself, as in `run.json`.
 //! - `file SIDE NAME`: a file as a user would give it (a log, prompts, the state of GPUs), told by its content.
 
 use firstcheck_ingest::{Input, Limits, collect, fingerprint, prometheus};
@@ -64,6 +65,8 @@ pub fn evidence(side: &str, blocks: &[Block], path: &Path) -> Option<Evidence> {
     if !pages.is_empty() || !requests.is_empty() {
         evidence.runs.push(run(side, &pages, &requests, &mine("events"), path));
         evidence.runs[0].info.fingerprint.merge(&evidence.stated);
+        evidence.runs[0].info.client =
+            mine("client").first().map(|block| serde_json::from_str(&block.body).expect("a client's health"));
     }
     Some(evidence)
 }

@@ -1,0 +1,3 @@
+//! Checks of a family: stream.
+
+pub mod unreadable_chunks;
