@@ -16,7 +16,12 @@ pub struct GapTimer {
     pub interval: Measurement<Seconds>,
     /// Mean phase vector of the gaps on it: 1 for gaps that are all multiples of it.
     pub resultant: f64,
+    /// Whether it is longer than the server's own pace: the steps of an engine are regular as well, and gather nothing.
+    pub above_pace: bool,
 }
+
+/// Times the pace of the server from which an interval is another's.
+const ABOVE_PACE: f64 = 1.5;
 
 /// Fewest gaps, and how many of them are looked at.
 const FEWEST: usize = 20;
@@ -54,7 +59,8 @@ impl Measure for GapTimer {
         let as_good = tried.iter().filter(|(_, resultant)| *resultant >= AS_GOOD * longest);
         let (best, resultant) =
             as_good.min_by(|a, b| from_median(a).total_cmp(&from_median(b))).copied().ok_or_else(too_few)?;
+        let above_pace = best > ABOVE_PACE * stalls.pace.0;
         let (value, n, source) = (Seconds(best), gaps.len() as u64, stalls.source.clone());
-        Ok(Self { interval: Measurement { value, interval: None, n, source }, resultant })
+        Ok(Self { interval: Measurement { value, interval: None, n, source }, resultant, above_pace })
     }
 }

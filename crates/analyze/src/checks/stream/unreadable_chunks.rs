@@ -38,8 +38,8 @@ declare_check! {
     ///   {tokens} is a server that puts several tokens into an event; more than {held} held tokens are a parser (tool
     ///   calls, reasoning, stop strings) that waits before the first. Answers of one length give no line; then the
     ///   server's own inter-token mean tells the steady part.
-    /// - Zero gaps are split by the gaps between the bursts: lengths on a common interval (mean phase vector above
-    ///   {timer}) are a proxy's flush; else by the client's own account of itself: kernel receive to read above
+    /// - Zero gaps are split by the gaps between the bursts: lengths on a common interval above the server's pace (mean
+    ///   phase vector above {timer}) are a proxy's flush; else by the client's own account of itself: kernel receive to read above
     ///   {delay} at p99 is a client that reads late, below it the bursts came in like this.
     /// - The client's token counts differ from the server's by more than {recount}: it tokenises chunks by itself.
     /// - The first gap of most streams equals their time to first token: the tool counted it in.
@@ -181,7 +181,7 @@ fn proxy(side: &Side<'_>, pacing: &EventPacing, params: &Params) -> Result<Weigh
         return Ok(excluded);
     }
     if let Ok(timer) = side.measure::<GapTimer>()
-        && timer.resultant > params.timer
+        && flushes(&timer, params)
     {
         let ms = timer.interval.value.0 * 1e3;
         return Ok(Weighed::Supports(vec![
@@ -192,6 +192,10 @@ fn proxy(side: &Side<'_>, pacing: &EventPacing, params: &Params) -> Result<Weigh
     Ok(if late { Weighed::Excludes(vec![fact]) } else { Weighed::Supports(vec![fact]) })
 }
 
+fn flushes(timer: &GapTimer, params: &Params) -> bool {
+    timer.resultant > params.timer && timer.above_pace
+}
+
 fn slow_client(side: &Side<'_>, pacing: &EventPacing, params: &Params) -> Result<Weighed, Missing> {
     if let Some(excluded) = no_bursts(pacing) {
         return Ok(excluded);
@@ -200,7 +204,7 @@ fn slow_client(side: &Side<'_>, pacing: &EventPacing, params: &Params) -> Result
     match (told, side.measure::<GapTimer>()) {
         (Ok((true, fact)), _) => Ok(Weighed::Supports(vec![fact])),
         (Ok((false, fact)), _) => Ok(Weighed::Excludes(vec![fact])),
-        (Err(_), Ok(timer)) if timer.resultant > params.timer => {
+        (Err(_), Ok(timer)) if flushes(&timer, params) => {
             let ms = timer.interval.value.0 * 1e3;
             Ok(Weighed::Excludes(vec![timer.interval.fact(format!("a busy client keeps no interval of {ms:.1} ms"))]))
         }
