@@ -105,22 +105,37 @@ fn no_shared_section_is_named_like_a_check() {
 /// The pages in the documentation are those of `explain`. With `UPDATE=1` they are written.
 #[test]
 fn the_documentation_holds_every_page() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/checks");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let folder = docs.join("checks");
     let mut pages: BTreeMap<String, String> = CHECKS
         .iter()
         .map(|check| (format!("{}-{}.md", check.code, check.slug), check.page(&Settings::default())))
         .collect();
     pages.insert("README.md".into(), index());
+    let contents = std::fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let listed = with_checks(&contents);
     if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(docs.join("SUMMARY.md"), &listed).unwrap();
         std::fs::create_dir_all(&folder).unwrap();
         pages.iter().for_each(|(name, page)| std::fs::write(folder.join(name), page).unwrap());
     }
+    assert_eq!(std::fs::read_to_string(docs.join("SUMMARY.md")).unwrap(), listed, "SUMMARY.md (UPDATE=1 writes it)");
     let there: BTreeSet<String> =
         std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(there, pages.keys().cloned().collect::<BTreeSet<_>>(), "files of {}", folder.display());
     for (name, page) in pages {
         assert_eq!(std::fs::read_to_string(folder.join(&name)).unwrap(), page, "{name} (UPDATE=1 writes it)");
     }
+}
+
+/// The guide's contents with every check below the line of their index.
+fn with_checks(contents: &str) -> String {
+    let index = "- [Checks](checks/README.md)\n";
+    let (before, after) = contents.split_once(index).expect("the contents name the index of checks");
+    let (_, rest) = after.split_once("\n\n").expect("a blank line ends their list");
+    let line =
+        |check: &&Check| format!("  - [{} {}](checks/{}-{}.md)\n", check.code, check.slug, check.code, check.slug);
+    format!("{before}{index}{}\n{rest}", CHECKS.iter().map(line).collect::<String>())
 }
 
 fn index() -> String {

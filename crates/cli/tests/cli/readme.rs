@@ -242,6 +242,19 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
+fn the_contents_of_the_guide_list_every_page_once() {
+    let (docs, mut found) = (root().join("docs"), Vec::new());
+    pages(&docs, &mut found);
+    let there = found.iter().map(|page| page.strip_prefix(&docs).unwrap().to_str().unwrap());
+    let mut there: Vec<&str> = there.filter(|page| *page != "SUMMARY.md").collect();
+    let contents = text("docs/SUMMARY.md");
+    let mut listed = links(&contents);
+    there.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(listed, there);
+}
+
+#[test]
 fn its_table_names_the_verbs_that_there_are() {
     let help = Bench::new().expect(0, &["--help"]).out;
     let table = text("README.md");
