@@ -58,6 +58,8 @@ fn dispatch(cli: args::Cli) -> anyhow::Result<u8> {
         Verb::Report(args) => commands::report::run(args, &context),
         Verb::Diagnose(args) => commands::diagnose::run(*args, &context),
         Verb::Capture(args) => commands::capture::run(*args, &context),
+        Verb::Completions(args) => commands::install::completions(&args),
+        Verb::Man(args) => commands::install::man(&args),
         Verb::Explain(args) => commands::explain::run(&args, &context),
     }
 }

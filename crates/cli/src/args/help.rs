@@ -11,6 +11,7 @@ const JOBS: &[(&str, &[&str])] = &[
     ("Judge", &["compare"]),
     ("Rehearse", &["sim"]),
     ("Files", &["import", "report"]),
+    ("Install", &["completions", "man"]),
 ];
 
 const EXIT_CODES: &str = "\

@@ -9,6 +9,7 @@ mod explain;
 mod fingerprint;
 mod help;
 mod import;
+mod install;
 mod report;
 mod run;
 mod sim;
@@ -22,6 +23,7 @@ pub use diagnose::{DiagnoseArgs, LiveArgs};
 pub use explain::ExplainArgs;
 pub use fingerprint::FingerprintArgs;
 pub use import::ImportArgs;
+pub use install::{CompletionsArgs, ManArgs};
 pub use report::ReportArgs;
 pub use run::{ApiArg, ArrivalArgs, AskArgs, CacheArg, RecordArgs, RunArgs, WindowArgs, WorkloadArgs};
 pub use sim::{
@@ -150,6 +152,13 @@ pub enum Verb {
     Sim(SimArgs),
     Import(ImportArgs),
     Report(ReportArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}
+
+/// The whole command, as `--help` shows it.
+pub fn command() -> clap::Command {
+    help::command()
 }
 
 /// Parses arguments.
@@ -162,7 +171,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap:
 }
 
 /// Arguments whose values may hold a password or a key: clap repeats a value that it refuses.
-const MAY_HOLD_SECRETS: [&str; 6] = ["--url", "--header", "--extra-body", "--scrape", "--base", "--candidate"];
+const MAY_HOLD_SECRETS: [&str; 7] =
+    ["--url", "--prometheus", "--header", "--extra-body", "--scrape", "--base", "--candidate"];
 
 fn without_secrets(mut error: clap::Error) -> clap::Error {
     let secret = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(name))

@@ -8,6 +8,7 @@ pub mod diagnose;
 pub mod explain;
 pub mod fingerprint;
 pub mod import;
+pub mod install;
 mod reading;
 pub mod report;
 pub mod run;

@@ -15,6 +15,7 @@ mod exit_codes;
 mod fixtures;
 mod harness;
 mod help;
+mod install;
 mod killed;
 mod live;
 mod printing;
