@@ -47,6 +47,11 @@ impl<C: CauseId> Verdict<C> {
         self.weighed.iter().any(|(c, w)| *c == cause && matches!(w, Weighed::Supports(_)))
     }
 
+    /// Whether the evidence speaks against every cause.
+    pub fn excludes_all(&self) -> bool {
+        self.weighed.iter().all(|(_, weighed)| matches!(weighed, Weighed::Excludes(_)))
+    }
+
     /// The symptom is present: `facts` show it, `follow_up` says for a cause what to measure next.
     pub fn present(self, facts: Vec<Fact>, explains: Option<Explained>, follow_up: impl Fn(C) -> FollowUp) -> Outcome {
         let causes = self.weighed.into_iter().map(|(cause, weighed)| {

@@ -16,6 +16,7 @@
 //! | mean over pairs of what has no t statistic | [`resample`] |
 //! | diagnostics of one run | [`mser`], [`change`], [`rank`], [`modes`], [`period`] |
 //! | parameters of a model | [`simplex`] |
+//! | a queue by its moments | [`queue`] |
 //!
 //! An unbounded value is +∞ inside a [`quantile::Sample`] and an explicit
 //! variant in every difference. No function makes a NaN out of numbers,
@@ -39,6 +40,7 @@ pub mod period;
 pub mod prediction;
 pub mod proportion;
 pub mod quantile;
+pub mod queue;
 pub mod rank;
 pub mod ratio;
 pub mod resample;

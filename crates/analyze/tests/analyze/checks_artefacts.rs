@@ -86,6 +86,18 @@ fn a_pool_that_shrank_is_found() {
     assert_eq!(supported(present(&findings(Some(&base), &side), "S15")), ["kv-pool-shrank"]);
 }
 
+#[test]
+fn short_prompts_behind_long_ones_are_told_by_the_budget() {
+    let Some(captures) = captures() else { return };
+    // The same 6,000-token prompts take twelve steps of 512 tokens, or one of 8,192.
+    for (name, cause) in
+        [("d2_mixed_slow_mnbt512", "serialised-partial-prefill"), ("d2_mixed_slow_mnbt8192", "service-time-variance")]
+    {
+        let found = findings(None, &read(&captures, name));
+        assert_eq!(supported(present(&found, "S02")), [cause], "{name}");
+    }
+}
+
 /// What a busy client did to its own events is said, and is no fault of the deployment.
 #[test]
 fn healthy_captures_have_no_finding_but_of_the_client() {

@@ -3,7 +3,8 @@
 //! - `metrics SIDE at=SECONDS`: a page scraped then; the window reaches from 0 to the last page.
 //! - `requests SIDE`: lines `COUNT PROMPT OUTPUT TTFT_MS E2E_MS [key=value …]`; keys: `at` (send of the first, s), `every`
 //!   (between sends, s), `spread` (TTFTs of the line vary by ± this share), `cached` (prompt tokens found in the cache),
-//!   `fate` (`failed`, …: E2E_MS is then the end of the attempt), `finish` (`stop`, `length`), `session`.
+//!   `lag` (the client's hold before it sends, ms; part of the TTFT), `fate` (`failed`, …: E2E_MS is then the end of the
+//!   attempt), `finish` (`stop`, `length`), `session`.
 //! - `events SIDE`: a line a group of requests, in the order of the rows: `ROWS FIRST_MS PATTERN…`, where ROWS is `3` or
 //!   `0..9`, and a pattern is `20x30` (twenty events, 30 ms apart) or `1500` (one, after 1.5 s); the end `k=2` says that
 //!   events carry two tokens each.
@@ -145,6 +146,8 @@ fn rows(line: &str) -> Vec<Request> {
         let fate = key("fate").map_or(Fate::Completed, |name| Fate::from_name(name).unwrap());
         let (sent, completed) = (Moment::from_seconds(sent), fate == Fate::Completed);
         let after = |ms: f64| if completed { sent.plus_ns((ms * 1e6) as i64) } else { Moment::NEVER };
+        let intended = sent;
+        let sent = intended.plus_ns((number("lag").unwrap_or(0.0) * 1e6) as i64);
         Request {
             sent,
             first_token: after(ttft_ms),
@@ -160,7 +163,7 @@ fn rows(line: &str) -> Vec<Request> {
             cached_tokens: number("cached").map(|tokens| tokens as u32),
             output_tokens: completed.then_some(output as u32),
             session: number("session").map(|session| session as u32),
-            ..Request::offered(sent)
+            ..Request::offered(intended)
         }
     };
     (0..count as usize).map(row).collect()

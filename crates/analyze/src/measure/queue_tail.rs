@@ -1,0 +1,49 @@
+//! The tail of the wait for admission, as the server's own histogram has it.
+
+use super::{
+    counters::{growth_in, means_can_be_told, no_traffic},
+    prefill_queue::buckets,
+};
+use crate::side::{Measure, Side};
+use firstcheck_model::{
+    measurement::{Measurement, Missing},
+    signal::{Part, Signal},
+    unit::Seconds,
+};
+
+/// A high quantile of the server's queue histogram, known to lie in one of its buckets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueueTail {
+    /// The bucket's lower bound, with the bucket as interval.
+    pub wait: Measurement<Seconds>,
+    /// Which quantile.
+    pub level: f64,
+}
+
+/// Quantiles that can be the tail.
+const LEVELS: [f64; 4] = [0.99, 0.98, 0.95, 0.9];
+
+/// Observations that must lie beyond.
+const BEYOND: f64 = 5.0;
+
+impl Measure for QueueTail {
+    fn take(side: &Side<'_>) -> Result<Self, Missing> {
+        means_can_be_told(side)?;
+        let runs = &side.evidence.runs;
+        let source = growth_in(runs, Signal::QueueTime, Part::Count)?.source;
+        let buckets = buckets(runs, Signal::QueueTime)?;
+        let n: f64 = buckets.iter().map(|(_, _, count)| count).sum();
+        let level = LEVELS.into_iter().find(|level| n * (1.0 - level) >= BEYOND - 1e-9);
+        let level = level.ok_or_else(|| no_traffic("enough finished requests for a tail in the window"))?;
+        let (mut seen, mut found) = (0.0, (0.0, f64::INFINITY));
+        for (lower, upper, count) in buckets {
+            seen += count;
+            found = (lower, upper);
+            if seen >= level * n {
+                break;
+            }
+        }
+        let interval = Some((Seconds(found.0), Seconds(found.1)));
+        Ok(Self { wait: Measurement { value: Seconds(found.0), interval, n: n.round() as u64, source }, level })
+    }
+}
