@@ -153,7 +153,7 @@ fn rows(line: &str) -> Vec<Request> {
             first_token: after(ttft_ms),
             last_token: after(e2e_ms.max(ttft_ms)),
             done: if completed || e2e_ms > 0.0 {
-                sent.plus_ns((e2e_ms.max(ttft_ms) * 1e6) as i64)
+                intended.plus_ns((e2e_ms.max(ttft_ms) * 1e6) as i64)
             } else {
                 Moment::NEVER
             },
