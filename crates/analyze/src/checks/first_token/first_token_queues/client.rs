@@ -115,7 +115,7 @@ pub(super) fn held_back(side: &Side<'_>) -> Option<(Measurement<Seconds>, f64)> 
     let source = Source::Derived { by: "actual less intended send".into(), from: runs_of(runs) };
     let waits = side.measure::<FirstTokenWaits>().ok()?;
     let share = mean / waits.mean.value.0.max(1e-9);
-    (n > 0).then(|| (Measurement { value: Seconds(mean), interval: None, n, source }, share))
+    (n > 0).then_some((Measurement { value: Seconds(mean), interval: None, n, source }, share))
 }
 
 pub(super) fn gate(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
