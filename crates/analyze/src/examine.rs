@@ -2,38 +2,52 @@
 
 use crate::{
     case::Case,
-    compare::{Differences, Policy, mixed, run_row, side_by_side},
+    changes::changes,
+    compare::{Differences, Policy, compare, mixed, run_row, side_by_side},
     diagnose::diagnose,
     fingerprint,
     judge::parameters,
-    onset::{before_and_after, onset},
+    onset::{Onset, before_and_after, onset},
     settings::Settings,
+    settling::settles,
     side::Side,
 };
 use firstcheck_model::{
     TOOL,
-    evidence::Evidence,
-    report::{Report, SideReport},
+    evidence::{Evidence, RunEvidence},
+    first_look::Began,
+    report::{Claim, MetricRow, Report, SideReport},
 };
+use std::borrow::Cow;
 
-/// What `evidence` says by itself: its runs stand as `candidate`, and every check is asked.
-pub fn examine(evidence: &Evidence, settings: &Settings) -> Report {
+/// What `evidence` says by itself: its runs stand as `candidate`, and every check is asked. A run that got worse by itself
+/// is compared with what it was before.
+pub fn examine(evidence: &Evidence, policy: &Policy, settings: &Settings) -> Report {
     let mut report = described(evidence, settings);
-    report.findings = match onset(evidence, settings) {
+    match onset(evidence, settings) {
         Some(onset) => {
             report.notes.push(onset.to_string());
+            report.began = began(&onset, evidence);
             let (before, after) = before_and_after(evidence, &onset);
+            // Other runs are the same on both sides.
+            let own = |evidence: &Evidence| -> Vec<RunEvidence> {
+                evidence.runs.iter().filter(|run| run.label == onset.run).cloned().collect()
+            };
+            let (old, new) = (Evidence::of(own(&before)), Evidence::of(own(&after)));
+            compared(&mut report, &old, &new, policy);
             let (base, side) = (Side::with(&before, settings), Side::with(&after, settings));
-            diagnose(&Case { side: &side, base: Some(&base), settings })
+            report.findings = diagnose(&Case { side: &side, base: Some(&base), settings });
         }
-        None => diagnose(&Case { side: &Side::with(evidence, settings), base: None, settings }),
-    };
+        None => {
+            report.findings = diagnose(&Case { side: &Side::with(evidence, settings), base: None, settings });
+        }
+    }
+    report.settles = settles(&report.findings);
     report
 }
 
-/// What `evidence` says beside that of another span of the same deployment: what the servers' own counters of both can
-/// tell stands side by side, and every check is asked about the difference. Nothing is judged: the two spans had traffic
-/// of their own.
+/// What `evidence` says beside that of another deployment or of another span of the same one: metrics stand side by side,
+/// and every check is asked about the difference. Nothing is judged: the two had traffic of their own.
 pub fn examine_against(evidence: &Evidence, base: &Evidence, policy: &Policy, settings: &Settings) -> Report {
     let mut report = described(evidence, settings);
     let (before, mixed) = described_side(base, "the base");
@@ -42,10 +56,49 @@ pub fn examine_against(evidence: &Evidence, base: &Evidence, policy: &Policy, se
         Differences::between(&before.fingerprint, &after.fingerprint).put(&mut report);
     }
     report.sides.base = Some(before);
-    report.metrics = side_by_side(&base.runs, &evidence.runs, policy);
+    compared(&mut report, base, evidence, policy);
     let (side, base) = (Side::with(evidence, settings), Side::with(base, settings));
     report.findings = diagnose(&Case { side: &side, base: Some(&base), settings });
+    report.settles = settles(&report.findings);
     report
+}
+
+/// Metrics of both sides, where the time went, and what got worse.
+fn compared(report: &mut Report, base: &Evidence, side: &Evidence, policy: &Policy) {
+    let (before, now) = (measured(base), measured(side));
+    if before.is_empty() || now.is_empty() {
+        report.metrics = side_by_side(&base.runs, &side.runs, policy);
+    } else {
+        let judged = compare(&before, &now, policy);
+        report.metrics = judged.metrics.into_iter().map(shown).collect();
+        report.stages = judged.stages;
+    }
+    report.changes = changes(&report.metrics, &report.stages, base, side);
+}
+
+/// Runs that have requests.
+fn measured(evidence: &Evidence) -> Cow<'_, [RunEvidence]> {
+    let has = |run: &&RunEvidence| !run.requests.is_empty();
+    match evidence.runs.iter().all(|run| has(&run)) {
+        true => Cow::Borrowed(&evidence.runs),
+        false => Cow::Owned(evidence.runs.iter().filter(has).cloned().collect()),
+    }
+}
+
+/// A row that shows what it would claim in a comparison that was designed as one.
+fn shown(row: MetricRow) -> MetricRow {
+    let claim = match row.claim {
+        Claim::NotClaimable | Claim::NotComparable => row.claim,
+        _ => Claim::Shown,
+    };
+    MetricRow { claim, exploratory: true, margin: None, ..row }
+}
+
+fn began(onset: &Onset, evidence: &Evidence) -> Option<Began> {
+    let at_s = onset.at.seconds()?;
+    let run = evidence.runs.iter().find(|run| run.label == onset.run)?;
+    let unix_s = run.info.clock.started_unix_ns.map(|started| started as f64 * 1e-9 + at_s);
+    Some(Began { run: onset.run.clone(), at_s, unix_s })
 }
 
 /// A report that says what the evidence is of, before any check was asked.

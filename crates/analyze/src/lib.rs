@@ -1,6 +1,7 @@
 //! Evidence to findings: measurements, comparison and checks. Pure: no I/O, no clock.
 
 pub mod case;
+pub mod changes;
 pub mod checks;
 pub mod compare;
 pub mod declare;
@@ -13,7 +14,9 @@ pub mod onset;
 pub mod rank;
 pub mod registry;
 pub mod settings;
+pub mod settling;
 pub mod shared;
 pub mod side;
 pub mod split;
+pub mod symptom;
 pub mod verdict;

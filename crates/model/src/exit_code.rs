@@ -16,7 +16,8 @@ pub const CANNOT_TELL: u8 = 3;
 
 /// The exit code of a report. `fail_on`: the least severity of a present finding that counts.
 ///
-/// In this order: invalid or not comparable → 3; failed gate or finding → 1; inconclusive → 3; else 0. A failure of
+/// In this order: invalid or not comparable → 3; failed gate or finding → 1; inconclusive, or a check that was asked about
+/// alone and cannot tell → 3; else 0. A failure of
 /// firstcheck itself has no report and is 2.
 pub fn exit_code(report: &Report, fail_on: Option<Severity>) -> u8 {
     let found = |least: Severity| {
@@ -26,9 +27,15 @@ pub fn exit_code(report: &Report, fail_on: Option<Severity>) -> u8 {
         CANNOT_TELL
     } else if report.verdict == Verdict::Fail || fail_on.is_some_and(found) {
         FOUND
-    } else if report.verdict == Verdict::Inconclusive {
+    } else if report.verdict == Verdict::Inconclusive || asked_in_vain(report) {
         CANNOT_TELL
     } else {
         FINE
     }
+}
+
+/// Whether a check that was asked about alone could not tell its symptom.
+fn asked_in_vain(report: &Report) -> bool {
+    let undecided = |finding: &crate::finding::Finding| matches!(finding.outcome, Outcome::Undecided { .. });
+    report.findings.iter().any(|finding| undecided(finding) && report.asked.contains(&finding.code))
 }

@@ -12,6 +12,7 @@ pub mod evidence;
 pub mod exit_code;
 pub mod finding;
 pub mod fingerprint;
+pub mod first_look;
 pub mod gpu;
 pub mod hang;
 pub mod hardware;

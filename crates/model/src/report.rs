@@ -4,6 +4,7 @@ use crate::{
     comparability::Ruling,
     finding::Finding,
     fingerprint::{Fingerprint, Group, Impact},
+    first_look::{Began, Change, Settles},
     metric::{Metric, Stat},
     run::{ClientHealth, Origin, Role, RunId, RunState},
 };
@@ -489,8 +490,20 @@ pub struct Report {
     /// Signatures of a comparison, those that are there first; empty where nothing is compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signatures: Vec<SignatureRow>,
+    /// What got worse against the base or since the onset, the most first; empty where nothing is compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// When it began, where a run got worse by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<Began>,
+    /// Codes of the checks that were asked about alone; empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<String>,
     /// What the checks found.
     pub findings: Vec<Finding>,
+    /// What is missing, what would settle most first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settles: Vec<Settles>,
     /// What was given and read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<ReadRow>,
@@ -501,6 +514,9 @@ pub struct Report {
     pub not_understood: Vec<NotUnderstood>,
     /// What a reader should know.
     pub notes: Vec<String>,
+    /// How long it took to read and to ask, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_s: Option<f64>,
     /// Seed of everything random behind it.
     pub seed: Option<u64>,
     /// The tool with its version.
@@ -526,11 +542,16 @@ impl Report {
             metrics: Vec::new(),
             stages: Vec::new(),
             signatures: Vec::new(),
+            changes: Vec::new(),
+            began: None,
+            asked: Vec::new(),
             findings: Vec::new(),
+            settles: Vec::new(),
             read: Vec::new(),
             unread: Vec::new(),
             not_understood: Vec::new(),
             notes: Vec::new(),
+            took_s: None,
             seed: None,
             tool: tool.into(),
             parameters: BTreeMap::new(),

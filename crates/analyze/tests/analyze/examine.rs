@@ -1,13 +1,13 @@
 //! One deployment by itself.
 
 use crate::synthetic::Spec;
-use firstcheck_analyze::{examine::examine, registry, settings::Settings};
+use firstcheck_analyze::{compare::Policy, examine::examine, registry, settings::Settings};
 use firstcheck_model::evidence::Evidence;
 
 #[test]
 fn its_runs_are_listed_and_every_check_is_asked() {
     let evidence = Evidence::of(vec![Spec { noise: 1, ..Spec::default() }.run(), Spec::default().run()]);
-    let report = examine(&evidence, &Settings::default());
+    let report = examine(&evidence, &Policy::default(), &Settings::default());
     let side = report.sides.candidate.unwrap();
     assert_eq!(side.runs.iter().map(|run| run.requests > 0).collect::<Vec<_>>(), [true, true]);
     assert_eq!(report.findings.len(), registry::CHECKS.len());
@@ -16,7 +16,10 @@ fn its_runs_are_listed_and_every_check_is_asked() {
 
 #[test]
 fn evidence_without_a_run_is_asked_as_well() {
-    assert_eq!(examine(&Evidence::default(), &Settings::default()).findings.len(), registry::CHECKS.len());
+    assert_eq!(
+        examine(&Evidence::default(), &Policy::default(), &Settings::default()).findings.len(),
+        registry::CHECKS.len()
+    );
 }
 
 /// One fingerprint stands for all: what the runs do not agree in must not be lost in it.
@@ -27,6 +30,6 @@ fn a_pile_of_two_deployments_is_said() {
         run.info.fingerprint.set("kv_blocks", blocks, "/metrics");
         run
     };
-    let report = examine(&Evidence::of(vec![run("2000"), run("1400")]), &Settings::default());
+    let report = examine(&Evidence::of(vec![run("2000"), run("1400")]), &Policy::default(), &Settings::default());
     assert_eq!(report.notes, ["the runs of what was read are not of one deployment: kv_blocks 2000 and 1400"]);
 }

@@ -20,6 +20,7 @@ mod compare_windows;
 mod conventions;
 mod differences;
 mod examine;
+mod first_look;
 mod ledgers;
 mod onset;
 mod rank;

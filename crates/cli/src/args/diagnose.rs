@@ -19,13 +19,18 @@ use std::{path::PathBuf, time::Duration};
   firstcheck diagnose incident/
   firstcheck diagnose metrics.txt.zst server.log bench.json
   firstcheck diagnose incident/ --base healthy/
+  firstcheck diagnose incident/ --symptom \"streams freeze\"
   kubectl logs vllm-0 | firstcheck diagnose -
   firstcheck diagnose http://127.0.0.1:8000 --for 2m
   firstcheck diagnose http://prometheus:9090 --select 'job=\"vllm\"' --since 40m --base 24h-ago
   firstcheck diagnose https://mimir/prometheus --header X-Scope-OrgID:team --key-env TOKEN \\
       --select 'namespace=\"llm\"' --since 2026-01-31T09:30:00Z --until 2026-01-31T10:10:00Z server.log
 
-Exit codes: 0 nothing found at --fail-on · 1 a finding at --fail-on · 2 failure · 3 nothing could be read")]
+The first screen is for the night: what was read, what changed, at most three causes, what to do now, and what would
+settle most. --all gives every fact with its source, every cause, and what could not be told.
+
+Exit codes: 0 nothing found at --fail-on · 1 a finding at --fail-on · 2 failure · 3 nothing could be read, or the
+--symptom cannot be told")]
 pub struct DiagnoseArgs {
     /// Files, folders and addresses, or `-` for standard input
     #[arg(required = true, num_args = 1.., value_name = "SOURCE")]
@@ -34,6 +39,9 @@ pub struct DiagnoseArgs {
     /// long, so much earlier (24h-ago) or from the time at which it begins
     #[arg(long, value_name = "SOURCE or WHEN")]
     pub base: Vec<BaseArg>,
+    /// Ask about one symptom alone: in your own words, or the code or name of a check
+    #[arg(long, value_name = "SYMPTOM")]
+    pub symptom: Option<String>,
     /// List the lines and series that were read and not understood
     #[arg(long, short)]
     pub verbose: bool,

@@ -20,7 +20,7 @@ pub use capture::CaptureArgs;
 pub use compare::CompareArgs;
 pub use demo::DemoArgs;
 pub use diagnose::{DiagnoseArgs, LiveArgs};
-pub use explain::ExplainArgs;
+pub use explain::{ExplainArgs, ExplainFormat};
 pub use fingerprint::FingerprintArgs;
 pub use import::ImportArgs;
 pub use install::{CompletionsArgs, ManArgs};

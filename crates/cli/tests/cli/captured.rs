@@ -113,7 +113,7 @@ fn all_is_taken_and_no_secret_or_prompt_is_in_it() {
         assert_eq!(file(&format!("smaps_rollup-{pid}.txt")).matches(&format!("pid={pid}")).count(), 2);
     }
     assert!(out.contains("texts of requests"), "what was cut is listed: {out}");
-    let read = bench.expect(0, &["diagnose", "incident.tar.zst"]).out;
+    let read = bench.expect(0, &["diagnose", "incident.tar.zst", "--all"]).out;
     assert!(read.contains("manifest of a capture") && read.contains("not captured: "), "{read}");
     assert!(read.contains("0.12.0") || read.contains("vllm"), "{read}");
     let again = bench.expect(2, &["capture", "--out", "incident.tar.zst"]).err;

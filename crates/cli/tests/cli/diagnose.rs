@@ -29,7 +29,7 @@ fn a_folder_says_what_is_in_it_and_what_is_not() {
     bench.write("pile/poem.txt", "roses are red\n");
     bench.write("pile/version.json", r#"{"version":"0.77"}"#);
     bench.write("pile/history.txt", &format!("1700000000\n{PAGE}1700000060\n{PAGE}"));
-    let said = bench.expect(0, &["diagnose", "pile"]);
+    let said = bench.expect(0, &["diagnose", "pile", "--all"]);
     for part in [
         "3 read, 1 listed as not read",
         "covers 2023-11-14T22:13:20Z to 2023-11-14T22:14:20Z",
@@ -41,6 +41,11 @@ fn a_folder_says_what_is_in_it_and_what_is_not() {
         assert!(said.out.contains(part), "{part}:\n{}", said.out);
     }
     assert!(!said.out.contains("vllm:strange"));
+    let first = bench.expect(0, &["diagnose", "pile"]).out;
+    assert!(first.lines().count() <= 24, "{first}");
+    for part in ["3 read, 1 listed as not read in ", "poem.txt: text of no known format", "could not tell", "--all"] {
+        assert!(first.contains(part), "{part}:\n{first}");
+    }
     let said = bench.expect(0, &["diagnose", "pile", "--verbose"]);
     assert!(said.out.contains("vllm:strange"), "{}", said.out);
     let report = json(&bench.expect(0, &["diagnose", "pile", "--verbose", "--format", "json"]).out);
@@ -139,4 +144,19 @@ fn a_base_of_files_is_compared_with() {
     let causes = finding["causes"].as_array().unwrap();
     let shrank = causes.iter().find(|cause| cause["id"] == "kv-pool-shrank").unwrap();
     assert_eq!(shrank["status"], "supported", "{shrank}");
+}
+
+#[test]
+fn one_symptom_is_asked_about_in_words_or_by_code() {
+    let bench = Bench::new();
+    bench.write("bench.json", &Like::GOOD.file());
+    let asked = ["diagnose", "bench.json", "--format", "json", "--symptom"];
+    // A result file alone tells nothing of preemption.
+    for words in ["S15", "constant-preemption", "requests are preempted all the time"] {
+        let report = json(&bench.expect(3, &[&asked[..], &[words]].concat()).out);
+        assert_eq!(report["asked"], serde_json::json!(["S15"]), "{words}");
+        assert_eq!(report["findings"].as_array().unwrap().len(), 1);
+    }
+    let said = bench.expect(2, &[&asked[..], &["zebra crossing"]].concat());
+    assert!(said.err.contains("no check knows the symptom `zebra crossing`"), "{}", said.err);
 }

@@ -7,6 +7,7 @@
 
 mod dose;
 mod floor;
+mod lack;
 mod load;
 mod matrix;
 mod play;
@@ -15,6 +16,7 @@ mod tally;
 
 pub use dose::Dose;
 pub use floor::{Change, FLOORS, Floor};
+pub use lack::{Lack, contradictions};
 pub use load::Load;
 pub use matrix::{Group, Judged, groups};
 pub use play::{Against, Played, Stage};

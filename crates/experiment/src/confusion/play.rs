@@ -83,7 +83,7 @@ impl Stage {
         let settings = Settings::default();
         let report = match self.against {
             Against::Healthy => examine_against(&run.evidence, &healthy.evidence, &Policy::default(), &settings),
-            Against::Nothing | Against::Onset => examine(&run.evidence, &settings),
+            Against::Nothing | Against::Onset => examine(&run.evidence, &Policy::default(), &settings),
         };
         report.findings
     }

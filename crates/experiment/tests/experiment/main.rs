@@ -6,6 +6,7 @@ mod characteristics;
 mod confusion;
 mod fidelity;
 mod incident;
+mod lacking;
 mod ledgers;
 mod plans;
 mod resuming;

@@ -1,6 +1,7 @@
 //! The page for a person at a terminal: the conclusion first, then what it rests on.
 
 mod findings;
+mod first_screen;
 mod stages;
 
 use crate::{
@@ -74,6 +75,11 @@ impl Page {
 /// Lays out the page.
 pub(crate) fn page(report: &Report, style: &Style) -> String {
     let mut page = Page { out: String::new(), style: *style };
+    // What was read and not understood is in it where somebody asked for it.
+    if report.verb == "diagnose" && !style.all && report.not_understood.is_empty() {
+        first_screen::screen(&mut page, report);
+        return page.out;
+    }
     headline(&mut page, report);
     what_was_compared(&mut page, report);
     evidence_read(&mut page, report);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
+mod first_screen;
 mod fixtures;
 mod gate;
 mod hostile;

@@ -1,6 +1,7 @@
 //! `firstcheck diagnose`: what was read, what was not, and what the checks find in it.
 
 mod live;
+mod symptom;
 
 use super::reading;
 use crate::{
@@ -22,6 +23,7 @@ use std::{
     collections::BTreeSet,
     io,
     path::{Path, PathBuf},
+    time::Instant,
 };
 
 /// Reads and reports.
@@ -47,17 +49,23 @@ pub fn run(args: DiagnoseArgs, context: &Context) -> anyhow::Result<u8> {
     for path in &files {
         reading::must_exist(path)?;
     }
+    let asked_about = args.symptom.as_deref().map(symptom::meant).transpose()?;
     let asking = context.progress.spinner();
     let asked = live::Asked { addresses: &side.addresses, base: &base.addresses, span };
     let live = live::ask(&asked, &args.live, &|said| asking.set_message(said));
     asking.finish_and_clear();
     let live = live?;
+    let began = Instant::now();
     let progress = context.progress.late();
     let candidate = read(&side.paths, live.candidate, &progress);
     let read = Read { candidate, base: read(&base.paths, live.base, &progress) };
     progress.finish();
     let mut report = report(read, args.verbose, context);
     report.notes.extend(live.notes);
+    if let Some(checks) = asked_about {
+        symptom::narrow(&mut report, &checks);
+    }
+    report.took_s = Some(began.elapsed().as_secs_f64());
     let code = exit_code(&report, args.fail_on.map(Into::into));
     output.write(&report)?;
     Ok(code)
@@ -115,7 +123,7 @@ fn report(all: Read, verbose: bool, context: &Context) -> Report {
     let Collected { evidence, mut read, unread, mut not_understood } = all.candidate;
     let config = &context.config;
     let mut report = match all.base.read.is_empty() {
-        true => examine(&evidence, &config.check),
+        true => examine(&evidence, &config.compare, &config.check),
         false => examine_against(&evidence, &all.base.evidence, &config.compare, &config.check),
     };
     report.unread = unread;

@@ -1,0 +1,67 @@
+//! Which check is meant by a symptom in somebody's own words.
+
+use crate::{
+    declare::Check,
+    registry::{CHECKS, by_code_or_slug},
+};
+
+/// Share of the words that must be found for a check to be meant.
+const ENOUGH: f64 = 0.5;
+/// How alike two words must be, 0 to 1, to be the same one: short ones more than long ones.
+const ALIKE: [f64; 2] = [0.95, 0.88];
+/// Letters of a long word.
+const LONG: usize = 5;
+/// Words that say nothing of a symptom.
+const EMPTY: [&str; 26] = [
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "from", "in", "is", "it", "its", "my", "of", "on",
+    "or", "our", "so", "that", "the", "to", "why", "with",
+];
+
+/// The checks that `text` may mean, those that fit best: the one of that code or slug, else those in whose symptom, slug,
+/// causes or page most of its words stand. Empty where none fits.
+pub fn meant(text: &str) -> Vec<&'static Check> {
+    if let Some(check) = by_code_or_slug(text.trim()) {
+        return vec![check];
+    }
+    let asked = words(text);
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    let scored: Vec<(f64, &'static Check)> = CHECKS.iter().map(|check| (score(&asked, check), *check)).collect();
+    let best = scored.iter().map(|(score, _)| *score).fold(0.0, f64::max);
+    let fits = |(score, _): &(f64, _)| *score >= ENOUGH && *score >= best - 1e-9;
+    scored.into_iter().filter(fits).map(|(_, check)| check).collect()
+}
+
+/// How much of what was asked stands in a check, 0 to 1 and a little more where it stands in its symptom.
+fn score(asked: &[String], check: &Check) -> f64 {
+    let title = words(&format!("{} {}", check.symptom, check.slug.replace('-', " ")));
+    let causes: Vec<String> = check.causes.iter().flat_map(|cause| words(cause.means)).collect();
+    let page: Vec<String> = check.doc.iter().flat_map(|line| words(line)).collect();
+    let worth = |word: &String| {
+        let stands = |text: &[String]| text.iter().any(|other| same(word, other));
+        match () {
+            () if stands(&title) => 1.0,
+            () if stands(&causes) => 0.6,
+            () if stands(&page) => 0.5,
+            () => 0.0,
+        }
+    };
+    asked.iter().map(worth).sum::<f64>() / asked.len() as f64
+}
+
+fn words(text: &str) -> Vec<String> {
+    let parts = text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+    parts.filter(|word| word.len() > 1 && !EMPTY.contains(&word.as_str())).map(|word| stem(&word)).collect()
+}
+
+/// A word without its ending: `freezes`, `freezing` and `frozen` are near each other then.
+fn stem(word: &str) -> String {
+    let endings = ["ing", "ed", "es", "s", "e"];
+    let cut = endings.iter().find_map(|end| word.strip_suffix(end).filter(|rest| rest.len() >= 3));
+    cut.unwrap_or(word).to_owned()
+}
+
+fn same(one: &str, other: &str) -> bool {
+    one == other || strsim::jaro_winkler(one, other) >= ALIKE[usize::from(one.len() >= LONG)]
+}
