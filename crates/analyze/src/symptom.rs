@@ -5,16 +5,46 @@ use crate::{
     registry::{CHECKS, by_code_or_slug},
 };
 
-/// Share of the words that must be found for a check to be meant.
-const ENOUGH: f64 = 0.5;
+/// Share of what the words are worth that must be found for a check to be meant.
+const ENOUGH: f64 = 0.4;
 /// How alike two words must be, 0 to 1, to be the same one: short ones more than long ones.
 const ALIKE: [f64; 2] = [0.95, 0.88];
 /// Letters of a long word.
 const LONG: usize = 5;
 /// Words that say nothing of a symptom.
-const EMPTY: [&str; 26] = [
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "from", "in", "is", "it", "its", "my", "of", "on",
-    "or", "our", "so", "that", "the", "to", "why", "with",
+const EMPTY: [&str; 32] = [
+    "a",
+    "all",
+    "always",
+    "an",
+    "and",
+    "are",
+    "as",
+    "at",
+    "be",
+    "but",
+    "by",
+    "for",
+    "from",
+    "in",
+    "is",
+    "it",
+    "its",
+    "my",
+    "of",
+    "often",
+    "on",
+    "or",
+    "our",
+    "so",
+    "sometimes",
+    "that",
+    "the",
+    "time",
+    "to",
+    "very",
+    "why",
+    "with",
 ];
 
 /// The checks that `text` may mean, those that fit best: the one of that code or slug, else those in whose symptom, slug,
@@ -27,14 +57,23 @@ pub fn meant(text: &str) -> Vec<&'static Check> {
     if asked.is_empty() {
         return Vec::new();
     }
-    let scored: Vec<(f64, &'static Check)> = CHECKS.iter().map(|check| (score(&asked, check), *check)).collect();
+    let worths: Vec<Vec<f64>> = CHECKS.iter().map(|check| worths(&asked, check)).collect();
+    // A word that many checks know tells less of which is meant.
+    let weight = |at: usize| 1.0 / worths.iter().filter(|worth| worth[at] > 0.0).count().max(1) as f64;
+    let weights: Vec<f64> = (0..asked.len()).map(weight).collect();
+    let score = |worth: &[f64]| {
+        worth.iter().zip(&weights).map(|(worth, weight)| worth * weight).sum::<f64>() / weights.iter().sum::<f64>()
+    };
+    let scored: Vec<(f64, &'static Check)> =
+        worths.iter().map(|worth| score(worth)).zip(CHECKS.iter().copied()).collect();
     let best = scored.iter().map(|(score, _)| *score).fold(0.0, f64::max);
     let fits = |(score, _): &(f64, _)| *score >= ENOUGH && *score >= best - 1e-9;
     scored.into_iter().filter(fits).map(|(_, check)| check).collect()
 }
 
-/// How much of what was asked stands in a check, 0 to 1 and a little more where it stands in its symptom.
-fn score(asked: &[String], check: &Check) -> f64 {
+/// What each word that was asked is worth for a check: 1 where it stands in its symptom, less in its causes and its page,
+/// 0 where it does not know it.
+fn worths(asked: &[String], check: &Check) -> Vec<f64> {
     let title = words(&format!("{} {}", check.symptom, check.slug.replace('-', " ")));
     let causes: Vec<String> = check.causes.iter().flat_map(|cause| words(cause.means)).collect();
     let page: Vec<String> = check.doc.iter().flat_map(|line| words(line)).collect();
@@ -47,7 +86,7 @@ fn score(asked: &[String], check: &Check) -> f64 {
             () => 0.0,
         }
     };
-    asked.iter().map(worth).sum::<f64>() / asked.len() as f64
+    asked.iter().map(worth).collect()
 }
 
 fn words(text: &str) -> Vec<String> {

@@ -152,7 +152,7 @@ fn one_symptom_is_asked_about_in_words_or_by_code() {
     bench.write("bench.json", &Like::GOOD.file());
     let asked = ["diagnose", "bench.json", "--format", "json", "--symptom"];
     // A result file alone tells nothing of preemption.
-    for words in ["S15", "constant-preemption", "requests are preempted all the time"] {
+    for words in ["S15", "constant-preemption", "preemption is constant at peak"] {
         let report = json(&bench.expect(3, &[&asked[..], &[words]].concat()).out);
         assert_eq!(report["asked"], serde_json::json!(["S15"]), "{words}");
         assert_eq!(report["findings"].as_array().unwrap().len(), 1);

@@ -62,6 +62,8 @@ const CODES: &[(&str, &[i32])] = &[
     ("explain", &[0]),
     ("fingerprint", &[0]),
     ("diagnose", &[0]),
+    // A run shortened to seconds is too short to tell.
+    ("diagnose after --symptom", &[0, 3]),
     ("capture", &[0]),
     ("sim faults", &[0]),
     ("sim run", &[0]),
