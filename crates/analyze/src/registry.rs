@@ -6,6 +6,7 @@ use crate::{checks, declare::Check};
 pub static CHECKS: &[&Check] = &[
     &checks::first_token::late_after_template::LATE_AFTER_TEMPLATE, // S01
     &checks::first_token::first_token_queues::FIRST_TOKEN_QUEUES,   // S02
+    &checks::first_token::hits_collapse::HITS_COLLAPSE,             // S03
     &checks::stream::unreadable_chunks::UNREADABLE_CHUNKS,          // S12
     &checks::memory::constant_preemption::CONSTANT_PREEMPTION,      // S15
     &checks::memory::multi_node_hang::MULTI_NODE_HANG,              // S19

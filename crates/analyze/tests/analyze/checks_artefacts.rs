@@ -79,6 +79,18 @@ fn a_cache_that_is_off_is_found() {
     assert_eq!(supported(present(&findings(Some(&base), &side), "S01")), ["cache-off-or-salted"]);
 }
 
+/// A cache that is off and prompts that begin with an id are no cache that collapses at peak.
+#[test]
+fn other_prompts_are_no_collapse_of_the_cache() {
+    let Some(captures) = captures() else { return };
+    let base = read(&captures, "b_apc_on_shared_prefix");
+    for name in ["b_apc_off_shared_prefix", "b_apc_on_shared_prefix_uid_start"] {
+        let found = findings(Some(&base), &read(&captures, name));
+        let finding = found.iter().find(|finding| finding.code == "S03").unwrap();
+        assert!(!matches!(finding.outcome, Outcome::Present { .. }), "{name}: {finding:?}");
+    }
+}
+
 #[test]
 fn a_pool_that_shrank_is_found() {
     let Some(captures) = captures() else { return };

@@ -4,7 +4,8 @@
 //! - `requests SIDE`: lines `COUNT PROMPT OUTPUT TTFT_MS E2E_MS [key=value …]`; keys: `at` (send of the first, s), `every`
 //!   (between sends, s), `spread` (TTFTs of the line vary by ± this share), `cached` (prompt tokens found in the cache),
 //!   `lag` (the client's hold before it sends, ms; part of the TTFT), `fate` (`failed`, …: E2E_MS is then the end of the
-//!   attempt), `finish` (`stop`, `length`), `session`.
+//!   attempt), `finish` (`stop`, `length`), `session`, `hash` (of the prompt), `replica` (names that served the line's rows in turn:
+//!   `a,b`).
 //! - `events SIDE`: a line a group of requests, in the order of the rows: `ROWS FIRST_MS PATTERN…`, where ROWS is `3` or
 //!   `0..9`, and a pattern is `20x30` (twenty events, 30 ms apart) or `1500` (one, after 1.5 s); the end `k=2` says that
 //!   events carry two tokens each.
@@ -19,6 +20,7 @@ use firstcheck_model::{
     moment::{Moment, Window},
     request::{Fate, Finish, Request, Requests},
     run::{Arrivals, CacheState, Clock, ClockKind, Detail, Origin, RunId, RunInfo, WorkloadInfo},
+    span::{Stage, StageSpan},
 };
 use std::path::Path;
 
@@ -108,10 +110,11 @@ fn run(side: &str, pages: &[&Block], requests: &[&Block], events: &[&Block], pat
     }
     // The last page counts as inside: a gauge read at the very end of the window belongs to it.
     info.window = (end > 0.0).then(|| Window { start: Moment::at(0), end: Moment::from_seconds(end).plus_ns(1) });
+    let spans = served_by(requests);
     let requests = Requests(requests.iter().flat_map(|block| block.body.lines()).flat_map(rows).collect());
     let events: Vec<Event> = events.iter().flat_map(|block| block.body.lines()).flat_map(events_of).collect();
     let streams = (!events.is_empty()).then(|| fold(&events, &requests, info.window));
-    RunEvidence { label: side.into(), info, requests, streams, signals: set.finish(), spans: Vec::new() }
+    RunEvidence { label: side.into(), info, requests, streams, signals: set.finish(), spans }
 }
 
 fn run_info(side: &str) -> RunInfo {
@@ -163,10 +166,34 @@ fn rows(line: &str) -> Vec<Request> {
             cached_tokens: number("cached").map(|tokens| tokens as u32),
             output_tokens: completed.then_some(output as u32),
             session: number("session").map(|session| session as u32),
+            prompt_hash: number("hash").map(|hash| hash as u64),
             ..Request::offered(intended)
         }
     };
     (0..count as usize).map(row).collect()
+}
+
+/// Prefill spans of the rows whose line names replicas.
+fn served_by(requests: &[&Block]) -> Vec<StageSpan> {
+    let mut spans = Vec::new();
+    let mut row = 0_u32;
+    for line in requests.iter().flat_map(|block| block.body.lines()) {
+        let names: Vec<&str> = line
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix("replica="))
+            .map_or(Vec::new(), |names| names.split(',').collect());
+        for (place, request) in rows(line).iter().enumerate() {
+            spans.extend(names.get(place % names.len().max(1)).map(|name| StageSpan {
+                request: row,
+                stage: Stage::Prefill,
+                start: request.sent,
+                end: request.first_token,
+                replica: Some((*name).to_owned()),
+            }));
+            row += 1;
+        }
+    }
+    spans
 }
 
 fn events_of(line: &str) -> Vec<Event> {
