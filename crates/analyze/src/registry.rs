@@ -8,7 +8,10 @@ pub static CHECKS: &[&Check] = &[
     &checks::first_token::first_token_queues::FIRST_TOKEN_QUEUES,   // S02
     &checks::first_token::hits_collapse::HITS_COLLAPSE,             // S03
     &checks::stream::unreadable_chunks::UNREADABLE_CHUNKS,          // S12
+    &checks::memory::startup_oom::STARTUP_OOM,                      // S14
     &checks::memory::constant_preemption::CONSTANT_PREEMPTION,      // S15
+    &checks::memory::graphs_cost_kv::GRAPHS_COST_KV,                // S16
+    &checks::memory::memory_grows::MEMORY_GROWS,                    // S17
     &checks::memory::multi_node_hang::MULTI_NODE_HANG,              // S19
 ];
 

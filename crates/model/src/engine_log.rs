@@ -27,6 +27,8 @@ pub struct EngineLog {
     pub resolved: Vec<Setting>,
     /// Line at which an orderly end began, from 1.
     pub stopped: Option<u64>,
+    /// Line at which the last start begins, where the log tells of several; 0: it tells of one.
+    pub began: u64,
     /// Steps of the start, in the order of the log.
     pub phases: Vec<Phase>,
     /// Terms of the memory ledger. Terms that the log level leaves out are missing here.
@@ -62,16 +64,23 @@ impl EngineLog {
         of(&self.resolved).map(|at| &self.resolved[at]).or_else(|| of(&self.given).map(|at| &self.given[at]))
     }
 
-    /// The last step of the start that was reached.
-    pub fn reached(&self) -> Option<StartPhase> {
-        self.phases.iter().map(|phase| phase.phase).max()
+    /// Steps of the last start.
+    pub fn last_start(&self) -> impl DoubleEndedIterator<Item = &Phase> {
+        self.phases.iter().filter(|phase| phase.line >= self.began)
     }
 
-    /// The failure behind all others: the first that is no mere consequence. None where the server came up and no failure
-    /// followed; that processes miss each other once they are told to end is none.
+    /// The last step of the last start that was reached.
+    pub fn reached(&self) -> Option<StartPhase> {
+        self.last_start().map(|phase| phase.phase).max()
+    }
+
+    /// The failure behind all others: the first that is no mere consequence, of the last start where that one failed. None
+    /// where the server came up and no failure followed; that processes miss each other once they are told to end is none.
     pub fn root_cause(&self) -> Option<&Failure> {
         let ready = self.phases.iter().rev().find(|phase| phase.phase == StartPhase::Ready).map(|phase| phase.line);
+        let last = self.failures.iter().any(|failure| failure.line >= self.began);
         let after = self.failures.iter().filter(|failure| ready.is_none_or(|ready| failure.line > ready));
+        let after = after.filter(|failure| !last || failure.line >= self.began);
         let after = after.filter(|failure| failure.kind != FailureKind::Request);
         let ends = |failure: &Failure| self.stopped.is_some_and(|line| failure.line > line);
         let mut real = after.filter(|failure| !(failure.kind == FailureKind::Consequence && ends(failure))).peekable();
@@ -101,11 +110,13 @@ pub enum StartPhase {
     Distributed,
     /// Weights are loaded.
     Weights,
+    /// The model is compiled.
+    Compile,
     /// Memory is profiled.
     Profile,
     /// The KV cache is sized.
     KvCache,
-    /// Graphs are compiled and captured.
+    /// Graphs are captured.
     Graphs,
     /// The engine is initialised: warm-up is done.
     Initialised,
@@ -120,9 +131,10 @@ impl StartPhase {
             Self::Configuration => "configuration",
             Self::Distributed => "distributed set-up",
             Self::Weights => "loading weights",
+            Self::Compile => "compiling the model",
             Self::Profile => "memory profiling",
             Self::KvCache => "sizing the KV cache",
-            Self::Graphs => "compiling and capturing graphs",
+            Self::Graphs => "capturing graphs",
             Self::Initialised => "engine initialised",
             Self::Ready => "server ready",
         }
@@ -170,6 +182,28 @@ pub enum Term {
     KvCache,
     /// KV cache that one sequence of the greatest length needs.
     KvNeeded,
+    /// KV cache of a size that was set by hand.
+    KvAsked,
+}
+
+impl Term {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Total => "memory of the device",
+            Self::FreeAtStart => "free when the engine started",
+            Self::Budget => "what the engine may use",
+            Self::Weights => "weights",
+            Self::ActivationPeak => "peak of activations",
+            Self::NonTorch => "memory outside the framework",
+            Self::NonKv => "everything but the KV cache",
+            Self::GraphsEstimated => "estimate for graphs",
+            Self::GraphsActual => "captured graphs",
+            Self::KvCache => "KV cache",
+            Self::KvNeeded => "KV cache of the longest sequence",
+            Self::KvAsked => "KV cache set by hand",
+        }
+    }
 }
 
 /// One term of the ledger.
@@ -371,8 +405,29 @@ pub struct Failure {
     pub phase: Option<StartPhase>,
     /// The innermost frame of its traceback: file, line and function.
     pub frame: Option<String>,
+    /// What it says of the device's memory, where it ran out.
+    pub memory: Option<DeviceMemory>,
     /// When, on the log's own clock.
     pub at: Option<Moment>,
     /// Line of the message, from 1.
     pub line: u64,
+}
+
+/// A device's memory at the moment at which it ran out. What the message does not state is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct DeviceMemory {
+    /// What was asked for.
+    pub tried: Option<Bytes>,
+    /// All of it.
+    pub total: Option<Bytes>,
+    /// What was free.
+    pub free: Option<Bytes>,
+    /// What the process that failed held.
+    pub own: Option<Bytes>,
+    /// What other processes held; `None` where the message does not tell them from its own.
+    pub others: Option<Bytes>,
+    /// Of its own what the framework had given out.
+    pub allocated: Option<Bytes>,
+    /// Of its own what the framework had reserved and not given out.
+    pub unallocated: Option<Bytes>,
 }

@@ -81,6 +81,15 @@ pub struct Sourced<T> {
     pub item: T,
 }
 
+/// Memory of processes over time, as snapshots of the system tell.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MemorySamples {
+    /// One a field and process, in bytes; moments count from the first snapshot.
+    pub series: Vec<Series>,
+    /// Unix time of the first snapshot, nanoseconds, where the snapshots are dated.
+    pub started_unix_ns: Option<i64>,
+}
+
 /// A kind of evidence that a check can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -164,7 +173,7 @@ pub struct Evidence {
     /// How devices are connected.
     pub topologies: Vec<Sourced<GpuTopology>>,
     /// Memory of processes over time.
-    pub memory: Vec<Sourced<Vec<Series>>>,
+    pub memory: Vec<Sourced<MemorySamples>>,
     /// Prompts of its requests, as they were given.
     pub prompts: Vec<Sourced<Prompts>>,
     /// Spans of traces; those of a run's requests are in the run as well, as stages on its clock.

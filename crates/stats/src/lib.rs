@@ -15,8 +15,8 @@
 //! | one run a side | [`batches`], [`welch`], [`prediction`] |
 //! | mean over pairs of what has no t statistic | [`resample`] |
 //! | diagnostics of one run | [`mser`], [`change`], [`rank`], [`modes`], [`period`] |
-//! | parameters of a model | [`simplex`] |
 //! | a queue by its moments | [`queue`] |
+//! | parameters of a model | [`simplex`], [`non_negative`] |
 //!
 //! An unbounded value is +∞ inside a [`quantile::Sample`] and an explicit
 //! variant in every difference. No function makes a NaN out of numbers,
@@ -34,6 +34,7 @@ pub mod max_t;
 pub mod mde;
 pub mod modes;
 pub mod mser;
+pub mod non_negative;
 mod normal;
 pub mod paired;
 pub mod period;

@@ -35,9 +35,8 @@ fn largest(one: Option<f64>, other: Option<f64>) -> Option<f64> {
 }
 
 fn start_up(log: &EngineLog) -> Option<f64> {
-    let first = log.phases.iter().filter_map(|phase| phase.at).min()?;
-    let ready =
-        log.phases.iter().filter(|phase| phase.phase == StartPhase::Ready).filter_map(|phase| phase.at).max()?;
+    let first = log.last_start().filter_map(|phase| phase.at).min()?;
+    let ready = log.last_start().filter(|phase| phase.phase == StartPhase::Ready).filter_map(|phase| phase.at).max()?;
     ready.since(first).map(|s| s.0).filter(|seconds| *seconds > 0.0)
 }
 

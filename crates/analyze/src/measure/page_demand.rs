@@ -1,10 +1,9 @@
 //! The page ledger: what requests that run together will have asked of the KV pool when they end.
 
-use super::{final_pages::FinalPages, kv_pool::KvPool};
+use super::{final_pages::FinalPages, kv_pool::KvPool, running::Running};
 use crate::side::{Measure, Side};
 use firstcheck_model::{
     measurement::{Measurement, Missing, Source},
-    signal::{Part, Signal},
     unit::{Count, Ratio},
 };
 
@@ -32,7 +31,7 @@ impl PageDemand {
 impl Measure for PageDemand {
     fn take(side: &Side<'_>) -> Result<Self, Missing> {
         let (pool, pages) = (side.measure::<KvPool>()?, side.measure::<FinalPages>()?);
-        let running_peak = running_peak(side)?;
+        let running_peak = side.measure::<Running>()?.peak.clone();
         let over = running_peak.value.0 * pages.mean.value.0 / pool.blocks.value.0;
         let source = Source::Derived {
             by: "running at peak × pages at the end / usable blocks".into(),
@@ -41,29 +40,4 @@ impl Measure for PageDemand {
         let over_peak = Measurement { value: Ratio(over), interval: None, n: pages.mean.n, source };
         Ok(Self { running_peak, pages: pages.mean.value.0, over_peak })
     }
-}
-
-fn running_peak(side: &Side<'_>) -> Result<Measurement<Count>, Missing> {
-    let mut peak: Option<Measurement<Count>> = None;
-    for run in &side.evidence.runs {
-        for series in run.series(Signal::Running, Part::Value) {
-            let samples = series.inside(run.info.window).count() as u64;
-            for (at, value) in series.inside(run.info.window) {
-                if peak.as_ref().is_none_or(|p| value > p.value.0) {
-                    let source = Source::Series {
-                        run: run.info.id.clone(),
-                        name: series.name.clone(),
-                        labels: series.labels.render(),
-                        from_ns: at,
-                        to_ns: at,
-                    };
-                    peak = Some(Measurement { value: Count(value), interval: None, n: samples, source });
-                }
-            }
-        }
-    }
-    peak.filter(|p| p.value.0 > 0.0).ok_or_else(|| {
-        let obtain = "scrape /metrics during the window: firstcheck run does";
-        Missing::not_exposed("number of running requests during the window", obtain)
-    })
 }

@@ -95,7 +95,37 @@ fn other_prompts_are_no_collapse_of_the_cache() {
 fn a_pool_that_shrank_is_found() {
     let Some(captures) = captures() else { return };
     let (base, side) = (read(&captures, "c_kv_ample"), read(&captures, "c_kv_small_preempt"));
-    assert_eq!(supported(present(&findings(Some(&base), &side), "S15")), ["kv-pool-shrank"]);
+    let found = findings(Some(&base), &side);
+    let causes = present(&found, "S15");
+    assert_eq!(supported(causes), ["kv-pool-shrank"]);
+    let Cause::Supported { facts, .. } = &causes[0] else { panic!("{causes:?}") };
+    for part in ["base: 2047 usable KV blocks", "13 usable KV blocks", "set the number of KV blocks, memory holds 2048"]
+    {
+        assert!(facts.iter().any(|fact| fact.text.contains(part)), "{part}: {facts:#?}");
+    }
+    // By itself nothing tells why, and what only adds to it is not named in its stead.
+    assert!(supported(present(&findings(None, &side), "S15")).is_empty());
+}
+
+#[test]
+fn failed_starts_name_their_stage_and_cause() {
+    let Some(captures) = captures() else { return };
+    let pages = "../metrics/vllm-0.25/vllm_serve_";
+    for (name, stage, cause) in [
+        ("e_kv_bigger_than_ram", "sizing the KV cache", "kv-request"),
+        ("e_kv_too_small_blocks", "sizing the KV cache", "kv-request"),
+        ("e_maxlen_over_model", "reading its configuration", "configuration-rejected"),
+        (&format!("{pages}max_model_len_rejected_v0.25.1.log"), "reading its configuration", "configuration-rejected"),
+        (&format!("{pages}unrecognized_argument_v0.25.1.log"), "reading its configuration", "configuration-rejected"),
+        (&format!("{pages}no_kv_cache_memory_v0.25.1.log"), "sizing the KV cache", "kv-request"),
+    ] {
+        let found = findings(None, &read(&captures, name));
+        let causes = present(&found, "S14");
+        assert_eq!(supported(causes), [cause], "{name}: {causes:#?}");
+        let finding = found.iter().find(|finding| finding.code == "S14").unwrap();
+        let Outcome::Present { facts, .. } = &finding.outcome else { panic!("{name}") };
+        assert!(facts[0].text.contains(&format!("failed while {stage}")), "{name}: {facts:#?}");
+    }
 }
 
 #[test]

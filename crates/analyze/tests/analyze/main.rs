@@ -22,6 +22,7 @@ mod differences;
 mod examine;
 mod first_look;
 mod ledgers;
+mod memory_ledgers;
 mod onset;
 mod rank;
 mod signatures;

@@ -9,7 +9,7 @@ use crate::{
     frame::{Action, Artefact, Confidence, Format, Group, Head, Intake, Reading},
     join::Beside,
 };
-use firstcheck_model::{fingerprint::Fingerprint, moment::Moment, moment::Window};
+use firstcheck_model::{evidence::MemorySamples, fingerprint::Fingerprint, moment::Moment, moment::Window};
 
 pub(crate) static NVIDIA_SMI: Format = Format {
     id: "nvidia-smi",
@@ -77,7 +77,8 @@ fn topology(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading,
 fn smaps(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Error> {
     let path = artefact.path().to_owned();
     let bytes = artefact.all(intake.limits())?;
-    let Snapshots { series, dated, unread } = read_smaps_rollup(&path, &String::from_utf8_lossy(&bytes));
+    let Snapshots { series, dated, started_unix_ns, unread } =
+        read_smaps_rollup(&path, &String::from_utf8_lossy(&bytes));
     for line in unread {
         intake.unread(line.line, line.reason);
     }
@@ -89,6 +90,6 @@ fn smaps(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Er
         notes: (!dated).then(|| "snapshots without times: growth is known, rates are not".into()).into_iter().collect(),
         ..Reading::default()
     };
-    intake.give(Beside::Memory(series));
+    intake.give(Beside::Memory(MemorySamples { series, started_unix_ns }));
     Ok(reading)
 }

@@ -38,6 +38,8 @@ pub struct Snapshots {
     pub series: Vec<Series>,
     /// Whether all snapshots state their time: without, growth is known and rates are not.
     pub dated: bool,
+    /// Unix time of the first snapshot, nanoseconds, where all state theirs.
+    pub started_unix_ns: Option<i64>,
     /// Lines that are none of the format's.
     pub unread: Vec<Unread>,
 }
@@ -53,7 +55,8 @@ pub fn read_smaps_rollup(path: &Path, text: &str) -> Snapshots {
         }
     }
     let dated = reader.snapshots > 0 && !reader.undated;
-    Snapshots { series: reader.series, dated, unread }
+    let started_unix_ns = reader.first.filter(|_| dated).map(|seconds| (seconds * 1e9).round() as i64);
+    Snapshots { series: reader.series, dated, started_unix_ns, unread }
 }
 
 struct Reader {

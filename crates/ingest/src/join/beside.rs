@@ -3,13 +3,12 @@
 use crate::{frame::Piece, hang::NcclLog, otlp::join_spans};
 use firstcheck_model::{
     engine_log::EngineLog,
-    evidence::{Evidence, Sourced},
+    evidence::{Evidence, MemorySamples, Sourced},
     gpu::{GpuSnapshot, GpuTopology},
     hang::{FlightRecord, StackDump},
     prompts::Prompts,
     request::Requests,
     run::RunInfo,
-    signal::Series,
     span::StageSpan,
     trace_span::TraceSpan,
 };
@@ -31,7 +30,7 @@ pub(crate) enum Beside {
     /// How devices are connected.
     Topology(GpuTopology),
     /// Memory of processes over time.
-    Memory(Vec<Series>),
+    Memory(MemorySamples),
     /// Prompts.
     Prompts(Prompts),
     /// Spans.

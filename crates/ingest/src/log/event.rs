@@ -7,7 +7,7 @@ use super::{
 use crate::host::gc_pause;
 
 /// Events by name with what the line contains.
-const EVENTS: [(&str, &str); 21] = [
+const EVENTS: [(&str, &str); 22] = [
     ("retraction", "Retract requests."),
     ("retraction", "Decode out of memory happened"),
     ("retraction_abort", "retract_decode: aborted"),
@@ -15,7 +15,6 @@ const EVENTS: [(&str, &str); 21] = [
     ("prefix_cache_reset", "Successfully reset prefix cache"),
     ("prefix_cache_reset", "Cache flushed successfully"),
     ("kv_load_recovered", "Recovered from KV load failure"),
-    ("kv_blocks_overridden", "Overriding num_gpu_blocks="),
     ("kv_expired", "Releasing expired KV blocks"),
     ("kv_transfer_failed", "NIXL transfer failure"),
     ("kv_transfer_failed", "pulling kv_caches for "),
@@ -28,15 +27,20 @@ const EVENTS: [(&str, &str); 21] = [
     ("profiler", "POST /start_profile "),
     ("profiler", "POST /stop_profile "),
     ("profiler", "Profiler starts..."),
+    ("graphs_reserved", " without CUDA graph memory profiling"),
+    ("graphs_profiled", "Profiling CUDA graph memory: "),
     ("stats_off", "disabling stats logging to avoid incomplete stats"),
 ];
 
 /// Figures that events carry, by name.
-const FIGURES: [(&str, &str); 5] = [
+const FIGURES: [(&str, &str); 8] = [
     ("requests", "#retracted_reqs: "),
     ("new_tokens", "#new_tokens_gained: "),
     ("new_token_ratio", "#new_token_ratio: "),
     ("requests", "Recovered from KV load failure: "),
+    ("largest", "(largest="),
+    ("utilization", "current --gpu-memory-utilization="),
+    ("equivalent", "equivalent to --gpu-memory-utilization="),
     ("cumulative", "total_num_cumulative_preemption="),
 ];
 

@@ -1,8 +1,10 @@
 //! Failures: tracebacks of several processes in one log, and what they mean.
 
 use super::{
+    out_of_memory::out_of_memory,
     reader::{At, LogReader},
     scan::{between, clipped, gib_after, whole_after},
+    startup::free_of_total,
 };
 use firstcheck_model::{
     engine_log::{Failure, FailureKind, StartPhase, Term},
@@ -24,7 +26,9 @@ pub(super) struct Traceback {
 }
 
 /// What failures say, the more telling first.
-const KINDS: [(FailureKind, &str); 42] = [
+const KINDS: [(FailureKind, &str); 43] = [
+    // A process that the system ended has no last words: its parent tells the signal.
+    (FailureKind::Killed, "': -9"),
     (FailureKind::Consequence, "See root cause above"),
     (FailureKind::Consequence, "See stack trace for root cause"),
     (FailureKind::Consequence, "Task finished unexpectedly"),
@@ -179,7 +183,7 @@ fn kind(text: &str) -> Option<FailureKind> {
 
 fn push(reader: &mut LogReader, exception: Option<&str>, message: &str, frame: Option<String>, at: &At<'_>) {
     let whole = exception.map_or_else(|| message.to_owned(), |name| format!("{name}: {message}"));
-    let phase = reader.log.phases.iter().map(|phase| phase.phase).max();
+    let phase = reader.log.reached();
     let refused = exception.is_some_and(|name| REFUSALS.iter().any(|refusal| name.ends_with(refusal)));
     let told = Some(FailureKind::Request).filter(|_| refused && phase == Some(StartPhase::Ready));
     let kind = told.or_else(|| kind(&whole)).unwrap_or(match exception {
@@ -191,12 +195,7 @@ fn push(reader: &mut LogReader, exception: Option<&str>, message: &str, frame: O
     if reader.log.collective_timeouts.len() < MOST {
         reader.log.collective_timeouts.extend(collective_timeout(&whole, at.line));
     }
-    if kind == FailureKind::KvTooSmall {
-        let needed = between(message, "(", " G")
-            .and_then(|_| gib_after(message.split_once(", (").map_or("", |(_, rest)| rest), ""));
-        reader.term(Term::KvNeeded, needed, at);
-        reader.term(Term::KvCache, gib_after(message, "available KV cache memory ("), at);
-    }
+    ledger(reader, kind, message, at);
     // Several processes print one exception: the first stands for all.
     let text = clipped(message.trim(), TEXT);
     if reader.log.failures.iter().any(|failure| failure.text == text && failure.exception.as_deref() == exception) {
@@ -216,6 +215,7 @@ fn push(reader: &mut LogReader, exception: Option<&str>, message: &str, frame: O
         process: at.process.map(str::to_owned),
         phase,
         frame,
+        memory: out_of_memory(message),
         at: at.moment,
         line: at.line,
     });
@@ -234,4 +234,24 @@ fn collective_timeout(text: &str, line: u64) -> Option<CollectiveTimeout> {
         waited: whole_after(after, "ran for ").map(|ms| Seconds(ms as f64 * 1e-3)),
         line,
     })
+}
+
+/// Terms of the memory ledger that a failure states.
+fn ledger(reader: &mut LogReader, kind: FailureKind, message: &str, at: &At<'_>) {
+    match kind {
+        FailureKind::KvTooSmall => {
+            let needed = between(message, "(", " G")
+                .and_then(|_| gib_after(message.split_once(", (").map_or("", |(_, rest)| rest), ""));
+            reader.term(Term::KvNeeded, needed, at);
+            reader.term(Term::KvCache, gib_after(message, "available KV cache memory ("), at);
+        }
+        FailureKind::FreeMemory => {
+            free_of_total(message).into_iter().for_each(|(term, bytes)| reader.term(term, bytes, at));
+        }
+        FailureKind::KvRequestTooLarge => {
+            reader.term(Term::Total, free_of_total(message)[1].1, at);
+            reader.term(Term::KvAsked, gib_after(message, "requested memory for kv ("), at);
+        }
+        _ => {}
+    }
 }

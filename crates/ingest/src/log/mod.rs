@@ -11,6 +11,7 @@ mod failure;
 pub(crate) mod format;
 mod interval;
 mod kv_connector;
+mod out_of_memory;
 pub mod prefix;
 mod reader;
 mod samples;

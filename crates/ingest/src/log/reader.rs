@@ -212,11 +212,22 @@ impl LogReader {
         }
     }
 
+    /// Notes that a start begins: where another came further before, this is a new one.
+    pub(super) fn begins(&mut self, at: &At<'_>) {
+        let log = &mut self.log;
+        let failed = log.failures.last().is_some_and(|failure| failure.line >= log.began);
+        if failed || log.last_start().any(|phase| phase.phase > StartPhase::Configuration) {
+            log.began = at.line;
+            log.stopped = None;
+        }
+    }
+
     /// Notes a step of the start. The same step of one process is noted once, with its length where a later line has it.
     pub(super) fn phase(&mut self, phase: StartPhase, length: Option<Seconds>, at: &At<'_>) {
         let process = at.process.map(str::to_owned);
-        let full = self.log.phases.len() >= KEPT;
-        let known = self.log.phases.iter_mut().find(|known| known.phase == phase && known.process == process);
+        let (full, began) = (self.log.phases.len() >= KEPT, self.log.began);
+        let mut phases = self.log.phases.iter_mut().filter(|known| known.line >= began);
+        let known = phases.find(|known| known.phase == phase && known.process == process);
         match known {
             Some(known) if length.is_some() => known.length = length,
             Some(_) => {}

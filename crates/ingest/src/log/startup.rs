@@ -85,13 +85,16 @@ fn stop(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
 /// Which engine, which version, with which settings.
 fn identity(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
     if let Some(rest) = message.strip_prefix("vLLM API server version ") {
+        reader.begins(at);
         reader.engine("vllm", rest.split_whitespace().next());
     } else if at.site.is_some() && message.contains("  version ") {
         // The banner: a drawing with the version to its right.
+        reader.begins(at);
         reader.engine("vllm", message.split_once("  version ").map(|(_, rest)| rest.trim()));
     } else if at.site.is_some() && message.contains("█") {
         // The rest of the drawing.
     } else if let Some(rest) = message.strip_prefix("non-default args: ") {
+        reader.begins(at);
         reader.engine("vllm", None);
         reader.settings(true, settings(rest, at.line));
         reader.phase(StartPhase::Configuration, None, at);
@@ -100,6 +103,7 @@ fn identity(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
         reader.settings(false, settings(config, at.line));
         reader.phase(StartPhase::Configuration, None, at);
     } else if let Some(rest) = message.strip_prefix("server_args=").or_else(|| message.strip_prefix("ServerArgs: ")) {
+        reader.begins(at);
         reader.engine("sglang", None);
         reader.settings(false, settings(rest, at.line));
         reader.phase(StartPhase::Configuration, None, at);
@@ -175,8 +179,12 @@ fn ledger(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
         reader.phase(StartPhase::Profile, number_after(message, "takes ").map(Seconds), at);
         terms.push((Term::NonKv, gib_after(message, "Total non KV cache memory: ")));
         terms.push((Term::ActivationPeak, gib_after(message, "torch peak memory increase: ")));
-        terms.push((Term::NonTorch, gib_after(message, "non-torch forward increase memory: ")));
-        terms.push((Term::Weights, gib_after(message, "weights memory: ")));
+        let weights = gib_after(message, "weights memory: ");
+        // Newer ones tell what the device lost in all: the weights and what is outside the framework.
+        let consumed = gib_after(message, "total consumed (from mem_get_info): ");
+        let outside = consumed.zip(weights).map(|(consumed, weights)| Bytes(consumed.0 - weights.0));
+        terms.push((Term::NonTorch, gib_after(message, "non-torch forward increase memory: ").or(outside)));
+        terms.push((Term::Weights, weights));
     } else if message.starts_with("the current vLLM instance can use total_gpu_memory") {
         terms.push((Term::Total, gib_after(message, "total_gpu_memory (")));
         terms.push((Term::Budget, gib_after(message, " = ")));
@@ -195,10 +203,9 @@ fn ledger(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
         ));
         terms.push((Term::Budget, between(message, "(util), ", " GiB").and_then(leading_number).map(gib)));
         terms.push((Term::KvCache, gib_after(message, "reserved ")));
+        terms.push((Term::KvAsked, gib_after(message, "reserved ")));
     } else if message.starts_with("Free memory on device") {
-        let pair = between(message, "(", ")").filter(|pair| pair.contains('/')).and_then(|pair| pair.split_once('/'));
-        terms.push((Term::FreeAtStart, pair.and_then(|(free, _)| leading_number(free)).map(gib)));
-        terms.push((Term::Total, pair.and_then(|(_, total)| leading_number(total)).map(gib)));
+        terms.extend(free_of_total(message));
         terms.push((
             Term::ActivationPeak,
             between(message, "(weights + non-torch), ", " GiB").and_then(leading_number).map(gib),
@@ -211,7 +218,9 @@ fn ledger(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
         // On a CPU the cache is set aside, not measured.
         reader.phase(StartPhase::Profile, None, at);
         let pair = between(message, "(", ")").and_then(|pair| pair.split_once('/'));
-        terms.push((Term::KvCache, pair.and_then(|(set, _)| leading_number(set)).map(gib)));
+        let set = pair.and_then(|(set, _)| leading_number(set)).map(gib);
+        terms.push((Term::KvCache, set));
+        terms.push((Term::KvAsked, set));
         terms.push((Term::Total, pair.and_then(|(_, total)| leading_number(total)).map(gib)));
     } else {
         return false;
@@ -220,6 +229,19 @@ fn ledger(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
         reader.term(term, bytes, at);
     }
     true
+}
+
+/// What `(free/total GiB)` and `utilization (share, GiB)` state, in the line that a start ends with and in the refusal of one.
+pub(super) fn free_of_total(message: &str) -> [(Term, Option<Bytes>); 3] {
+    let pair = between(message, "(", ")").and_then(|pair| pair.split_once('/'));
+    let desired = message.split_once("desired GPU memory utilization ");
+    let desired = desired.or_else(|| message.split_once("Desired GPU memory utilization is "));
+    let budget = desired.and_then(|(_, rest)| between(rest, ", ", " GiB)"));
+    [
+        (Term::FreeAtStart, pair.and_then(|(free, _)| leading_number(free)).map(gib)),
+        (Term::Total, pair.and_then(|(_, total)| leading_number(total)).map(gib)),
+        (Term::Budget, budget.and_then(leading_number).map(gib)),
+    ]
 }
 
 /// Capacity of the KV cache: one line, or two, or blocks only, by version.
@@ -235,6 +257,8 @@ fn kv(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
         return true;
     } else if let Some(blocks) = whole_after(message, "num_gpu_blocks_override=") {
         reader.log.kv.blocks = Some(blocks);
+        let profiled = number_after(message, "Overriding num_gpu_blocks=").map(|blocks| ("profiled_blocks", blocks));
+        reader.event("kv_blocks_overridden", message, profiled.into_iter().collect(), at);
     } else if let Some(blocks) = message.strip_prefix("# ").filter(|rest| rest.contains(" blocks: ")) {
         reader.log.kv.blocks = whole_after(blocks, " blocks: ");
     } else {
@@ -257,7 +281,7 @@ fn graphs(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
         reader.term(Term::GraphsEstimated, gib_after(message, "(actual), "), at);
     } else if message.contains("torch.compile takes ") || message.contains("torch.compile took ") {
         let length = number_after(message, "takes ").or_else(|| number_after(message, "took "));
-        reader.phase(StartPhase::Graphs, length.map(Seconds), at);
+        reader.phase(StartPhase::Compile, length.map(Seconds), at);
     } else if message.contains("Directly load the compiled graph") || message.contains("Directly load AOT compilation")
     {
         reader.log.compile.hits += 1;

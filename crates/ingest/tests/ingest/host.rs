@@ -121,8 +121,9 @@ what is this
 #[test]
 fn snapshots_of_memory_become_series() {
     assert!(is_smaps_rollup(SNAPSHOTS));
-    let Snapshots { series, dated, unread } = read_smaps_rollup(Path::new("smaps.txt"), SNAPSHOTS);
+    let Snapshots { series, dated, started_unix_ns, unread } = read_smaps_rollup(Path::new("smaps.txt"), SNAPSHOTS);
     assert!(dated);
+    assert_eq!(started_unix_ns, Some(1_767_323_045_000_000_000));
     let anonymous = series.iter().find(|series| series.name == "smaps_rollup:Anonymous").unwrap();
     assert_eq!(anonymous.value, [102_400.0, 153_600.0]);
     assert_eq!(anonymous.at, [Moment::at(0), Moment::at(60_000_000_000)]);

@@ -21,5 +21,6 @@ mod observed;
 mod otlp;
 mod pages;
 mod real;
+mod starts;
 mod vocabulary;
 mod wrapped;

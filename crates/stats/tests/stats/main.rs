@@ -7,6 +7,7 @@ mod goodput;
 mod max_t;
 mod mde;
 mod modes;
+mod non_negative;
 mod paired;
 mod period;
 mod proportion;

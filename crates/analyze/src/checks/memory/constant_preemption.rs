@@ -4,16 +4,22 @@ use crate::{
     case::Case,
     declare_check,
     measure::{
-        final_pages::FinalPages, kv_pool::KvPool, latency_means::LatencyMeans, output_length::OutputLength,
-        page_demand::PageDemand, preemptions::Preemptions,
+        drained_usage::DrainedUsage,
+        final_pages::FinalPages,
+        graph_budget::GraphBudget,
+        kv_pool::KvPool,
+        latency_means::LatencyMeans,
+        memory_ledger::{MemoryLedger, at_line, gib},
+        output_length::OutputLength,
+        page_demand::PageDemand,
+        preemptions::Preemptions,
     },
     side::Side,
     verdict::{Verdict, Weighed},
 };
 use firstcheck_model::{
     finding::{Explained, FollowUp, Outcome},
-    measurement::{Fact, Missing, Source},
-    signal::{Part, Signal},
+    measurement::{Fact, Missing},
 };
 
 declare_check! {
@@ -32,24 +38,24 @@ declare_check! {
     /// over usable blocks. Preemptions imply that this demand exceeds {demand}.
     ///
     /// - The pool shrank: the base has more than {shrink} of its blocks on top, and either its pool would have held this
-    ///   demand or it was not preempting.
+    ///   demand or it was not preempting. Both ledgers of memory are shown; graphs took the blocks where what is kept for
+    ///   them, or what they take, grew by {graphs} of what the KV cache lost.
     /// - Outputs grew: the mean output length rose by more than {growth} against the base.
     /// - Output was not reserved: demand exceeds the pool, and pool and outputs are those of the base: admission
     ///   looks at the prompt alone.
     /// - Leaked pages: usage stays above {leak} while nothing runs.
-    /// - Page waste: held slots without a token exceed {waste} of the tokens, and the base's do not.
+    /// - Page waste: held slots without a token exceed {waste} of the tokens, the base's do not, and the pool would hold
+    ///   the demand without them.
     /// - A request that cannot be served: its prompt and output alone ask for more than the pool.
     ///
-    /// The peak of running requests is that of a scraped gauge, so a lower bound; recomputed tokens have no counter in
-    /// vLLM 0.32, so none are named.
+    /// The peak of running requests is that of a scraped gauge, so a lower bound.
     ///
     /// ## What to do
     ///
     /// Lower `--max-num-seqs` to what the pool can finish together (the finding names it): preemptions vanish at an equal
     /// completed rate. If the pool shrank, restore what took its blocks. Leaked pages: restart the replica.
     ///
-    /// Looks like: a queue without preemption (over-reservation, or more traffic); frozen streams (a consequence of this
-    /// one); a hit rate that rose (re-admitted requests hit their own blocks).
+    /// Looks like: a queue without preemption; frozen streams (a consequence); a hit rate that rose (re-admitted requests).
     pub static CONSTANT_PREEMPTION = {
         code: "S15", slug: "constant-preemption", family: Memory, severity: Major,
         symptom: "preemption is constant at peak while every prompt fits",
@@ -59,17 +65,20 @@ declare_check! {
             demand: 1.0 ["1"] = "demand at the peak over the pool from which the pool must overflow",
             shrink: 0.02 ["1"] = "share of its blocks that a pool must lose to count as smaller",
             growth: 0.10 ["1"] = "relative growth of the mean output that counts as longer outputs",
+            graphs: 0.8 ["1"] = "part of the lost KV cache that graphs must make up to have taken it",
             leak: 0.05 ["1"] = "share of the pool in use while nothing runs that counts as leaked",
             waste: 0.10 ["1"] = "slots without a token over tokens that count as waste",
         },
         causes: {
             KvPoolShrank: "kv-pool-shrank" = "the KV pool is smaller than the base's",
+            GraphMemory: "graph-memory" = "captured graphs took memory that the base's pool had",
             OutputsGrew: "outputs-grew" = "answers are longer than the base's",
             OutputNotReserved: "output-not-reserved" = "admission counts the prompt only and more requests run than the pool can finish",
             Unservable: "unservable-request" = "one request alone asks for more than the pool",
             LeakedPages: "leaked-pages" = "pages stay in use after their requests ended",
             PageWaste: "page-waste" = "pages are held that carry no tokens",
         },
+        consequence_of: { GraphMemory: "S16" },
         run: check,
     }
 }
@@ -91,6 +100,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     }
     let mut verdict = Verdict::<Cause>::new();
     verdict.weigh(Cause::KvPoolShrank, pool_shrank(case, params));
+    verdict.weigh(Cause::GraphMemory, graphs_took(case, params));
     verdict.weigh(Cause::OutputsGrew, outputs_grew(case, params));
     let explained_by_change = verdict.supports(Cause::KvPoolShrank) || verdict.supports(Cause::OutputsGrew);
     verdict.weigh(Cause::OutputNotReserved, output_not_reserved(case, params, explained_by_change));
@@ -117,6 +127,7 @@ fn pool_shrank(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
         return Ok(Weighed::Excludes(sizes));
     }
     let mut facts = sizes;
+    facts.extend(ledger_changes(case.side, base));
     // The base's own counter is the direct proof that the old pool held this traffic; the demand is the arithmetic one.
     let calm = base.measure::<Preemptions>().ok().filter(|p| p.rate.value.0 <= params.rate);
     if let Some(calm) = &calm {
@@ -144,6 +155,50 @@ fn pool_shrank(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
     }
 }
 
+/// What the start-up logs of both say of the memory: how many blocks somebody set, and terms that changed.
+fn ledger_changes(side: &Side<'_>, base: &Side<'_>) -> Vec<Fact> {
+    let (Ok(now), Ok(before)) = (side.measure::<MemoryLedger>(), base.measure::<MemoryLedger>()) else {
+        return Vec::new();
+    };
+    let (Some(now), Some(before)) = (now.starts.first(), before.starts.first()) else { return Vec::new() };
+    let by_hand = now.blocks_set.map(|(line, profiled)| {
+        let held = profiled.map_or(String::new(), |blocks| format!(", memory holds {blocks:.0}"));
+        let text = format!("{}: somebody set the number of KV blocks{held}", now.log);
+        let source = at_line(&now.log, line);
+        Fact { text, value: profiled, unit: Some("count".into()), interval: None, n: Some(1), source }
+    });
+    let changes = now.changes(before, LEDGER_STEP).into_iter().map(|(term, was, is)| {
+        is.fact(format!("ledger: {} {:.2} GiB, base {:.2}", term.name(), gib(is.value.0), gib(was)))
+    });
+    by_hand.into_iter().chain(changes).collect()
+}
+
+/// Change of a term that a ledger shows, bytes: logs round to a hundredth of a GiB, and starts differ by some.
+const LEDGER_STEP: f64 = 0.1 * 1_073_741_824.0;
+
+/// Whether what graphs take, or what is kept for them, is what the KV cache lost.
+fn graphs_took(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
+    let base = case.base_for("the start-up log")?;
+    if let (Ok(now), Ok(before)) = (case.side.measure::<KvPool>(), base.measure::<KvPool>())
+        && now.tokens.value.0 >= before.tokens.value.0 * (1.0 - params.shrink)
+    {
+        return Ok(Weighed::Excludes(vec![now.blocks.fact("the pool is the base's")]));
+    }
+    let (base, now) = (base.measure::<GraphBudget>()?, case.side.measure::<GraphBudget>()?);
+    let (Some(left), Some(before)) = (now.kv(), base.kv()) else {
+        let what = "the KV cache as what the other terms left, in both start-up logs";
+        return Err(Missing::not_exposed(what, "give both logs at INFO from their first lines on"));
+    };
+    let lost = before.value.0 - left.value.0;
+    let took = |budget: &GraphBudget| budget.actual.as_ref().map(|actual| actual.value.0);
+    let kept = now.reserved() - base.reserved();
+    let grown = took(&now).zip(took(&base)).map_or(kept, |(now, before)| (now - before).max(kept));
+    let text = format!("the KV cache lost {:.2} GiB, graphs took {:.2} more", gib(lost), gib(grown));
+    let fact = left.fact(text);
+    let is_it = lost > params.shrink * before.value.0 && grown >= params.graphs * lost;
+    Ok(if is_it { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+}
+
 fn outputs_grew(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
     let now = case.side.measure::<OutputLength>()?;
     let before = case.base_for("the output lengths")?.measure::<OutputLength>()?;
@@ -157,8 +212,7 @@ fn output_not_reserved(case: &Case<'_>, params: &Params, explained: bool) -> Res
     let over = demand.over_peak.value.0;
     let fact = demand.over_peak.fact(format!("demand at the peak is {over:.2} of the pool"));
     if over <= params.demand {
-        let what = "a demand above the pool: the scraped peak of running requests shows none";
-        return Ok(Weighed::Open(vec![Missing::not_exposed(what, "firstcheck run --url URL --scrape-interval 1s")]));
+        return Ok(demand_not_seen().into());
     }
     if explained {
         let mut why = fact;
@@ -172,6 +226,11 @@ fn output_not_reserved(case: &Case<'_>, params: &Params, explained: bool) -> Res
     Ok(if unchanged { Weighed::Supports(vec![fact, pool]) } else { Weighed::Excludes(vec![fact]) })
 }
 
+fn demand_not_seen() -> Missing {
+    let what = "a demand above the pool: the scraped peak of running requests shows none";
+    Missing::not_exposed(what, "firstcheck run --url URL --scrape-interval 1s")
+}
+
 fn unservable(side: &Side<'_>) -> Result<Weighed, Missing> {
     let (pool, pages) = (side.measure::<KvPool>()?, side.measure::<FinalPages>()?);
     let (largest, blocks) = (pages.largest.value.0, pool.blocks.value.0);
@@ -180,44 +239,11 @@ fn unservable(side: &Side<'_>) -> Result<Weighed, Missing> {
     Ok(if largest > blocks { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
 }
 
-/// Usage while nothing runs, from samples of one scrape of one replica.
 fn leaked(side: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
-    for run in &side.evidence.runs {
-        for running in run.series(Signal::Running, Part::Value) {
-            let usages = run.series(Signal::KvCacheUsage, Part::Value);
-            let Some(usage) = usages.into_iter().find(|s| s.labels == running.labels && s.page == running.page) else {
-                continue;
-            };
-            // The last idle sample after traffic: an engine that never served has nothing to leak.
-            let idle = running
-                .at
-                .iter()
-                .zip(&running.value)
-                .filter(|(_, running)| **running == 0.0)
-                .map(|(at, _)| *at)
-                .next_back();
-            let after_traffic =
-                idle.filter(|at| running.at.iter().zip(&running.value).any(|(t, v)| t < at && *v > 0.0));
-            let Some(at) = after_traffic else { continue };
-            let Some(value) = usage.at.iter().position(|t| *t == at).and_then(|i| usage.value.get(i)).copied() else {
-                continue;
-            };
-            let source = Source::Series {
-                run: run.info.id.clone(),
-                name: usage.name.clone(),
-                labels: usage.labels.render(),
-                from_ns: at,
-                to_ns: at,
-            };
-            let text = format!("with nothing running {:.1} % of the pool is in use", value * 100.0);
-            let fact = Fact { text, value: Some(value), unit: Some("1".into()), interval: None, n: Some(1), source };
-            return Ok(if value > params.leak { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) });
-        }
-    }
-    Err(Missing::not_exposed(
-        "KV usage after the requests have drained",
-        "let the traffic end, then read /metrics once more: curl -s URL/metrics",
-    ))
+    let drained = side.measure::<DrainedUsage>()?;
+    let share = drained.usage.value.0;
+    let fact = drained.usage.fact(format!("with nothing running {:.1} % of the pool is in use", share * 100.0));
+    Ok(if share > params.leak { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
 }
 
 fn wasted(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
@@ -232,10 +258,20 @@ fn wasted(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
     match case.base.map(waste).transpose()?.filter(|base| base.value.0 > params.waste) {
         Some(base) => {
             facts.push(base.fact(format!("base: {:.1} % as well", base.value.0 * 100.0)));
-            Ok(Weighed::Excludes(facts))
+            return Ok(Weighed::Excludes(facts));
         }
-        None => Ok(Weighed::Supports(facts)),
+        None => {}
     }
+    // Waste that a pool has room for is none's trouble: it counts where the pool would hold the demand without it.
+    let demand = case.side.measure::<PageDemand>()?;
+    let over = demand.over_peak.value.0;
+    let without = over / (1.0 + share);
+    if over <= params.demand {
+        return Ok(demand_not_seen().into());
+    }
+    facts
+        .push(demand.over_peak.fact(format!("demand at the peak is {over:.2} of the pool, without them {without:.2}")));
+    Ok(if without <= params.demand { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
 }
 
 /// How much of the rise of the mean TTFT is queue wait, by the server's own histograms.
@@ -269,9 +305,15 @@ fn follow_up(cause: Cause, safe: Option<f64>) -> FollowUp {
                     .to_owned(),
             ),
         ),
+        Cause::GraphMemory => (
+            "see S16: what graphs take, what was expected of them, and which captures the traffic uses",
+            "grep -E 'CUDA graph|Graph capturing|Available KV' BASE.log CANDIDATE.log",
+            0,
+            Some("capture the base's sizes (--max-cudagraph-capture-size)".to_owned()),
+        ),
         Cause::OutputsGrew => (
             "replay one trace with forced output lengths on both: preemptions must then be equal",
-            "firstcheck run --url URL --output fixed:256 --rate RATE",
+            "firstcheck run --url URL --output-tokens fixed:256 --rate RATE",
             200,
             limit,
         ),

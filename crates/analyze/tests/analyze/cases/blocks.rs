@@ -1,6 +1,7 @@
 //! Blocks of a case, and the evidence of a side that they come to.
 //!
 //! - `metrics SIDE at=SECONDS`: a page scraped then; the window reaches from 0 to the last page.
+//! - `samples SIDE every=SECONDS`: pages that many seconds apart, a line a series: `counter NAME{labels} 0 60 120 …`.
 //! - `requests SIDE`: lines `COUNT PROMPT OUTPUT TTFT_MS E2E_MS [key=value …]`; keys: `at` (send of the first, s), `every`
 //!   (between sends, s), `spread` (TTFTs of the line vary by ± this share), `cached` (prompt tokens found in the cache),
 //!   `lag` (the client's hold before it sends, ms; part of the TTFT), `fate` (`failed`, …: E2E_MS is then the end of the
@@ -56,7 +57,9 @@ pub fn evidence(side: &str, blocks: &[Block], path: &Path) -> Option<Evidence> {
         let prefix = format!("{kind} {side}");
         blocks.iter().filter(|b| b.head == prefix || b.head.starts_with(&format!("{prefix} "))).collect()
     };
-    let (pages, requests, files, stated) = (mine("metrics"), mine("requests"), mine("file"), mine("fingerprint"));
+    let sampled: Vec<Block> = mine("samples").into_iter().flat_map(|block| pages_of(side, block)).collect();
+    let pages: Vec<&Block> = mine("metrics").into_iter().chain(&sampled).collect();
+    let (requests, files, stated) = (mine("requests"), mine("file"), mine("fingerprint"));
     if [&pages, &requests, &files, &stated].iter().all(|blocks| blocks.is_empty()) {
         return None;
     }
@@ -72,6 +75,21 @@ pub fn evidence(side: &str, blocks: &[Block], path: &Path) -> Option<Evidence> {
             mine("client").first().map(|block| serde_json::from_str(&block.body).expect("a client's health"));
     }
     Some(evidence)
+}
+
+/// The pages that a block of samples comes to.
+fn pages_of(side: &str, block: &Block) -> Vec<Block> {
+    let every: f64 = block.head.rsplit_once("every=").expect("every=SECONDS").1.parse().unwrap();
+    let rows: Vec<Vec<&str>> = block.body.lines().map(|line| line.split_whitespace().collect()).collect();
+    let count = rows.iter().map(Vec::len).max().expect("a series") - 2;
+    let page = |at: usize| {
+        let line = |row: &Vec<&str>| {
+            let family = row[1].split('{').next().unwrap();
+            Some(format!("# TYPE {family} {}\n{} {}\n", row[0], row[1], row.get(at + 2)?))
+        };
+        Block { head: format!("metrics {side} at={}", at as f64 * every), body: rows.iter().filter_map(line).collect() }
+    };
+    (0..count).map(page).collect()
 }
 
 /// The evidence with a file of the user's on top.

@@ -3,7 +3,7 @@
 use super::{Meter, Seen, family};
 use crate::{
     emit::metrics::{Family, FamilyKind},
-    memory::{HostUse, ProcessMemory},
+    memory::HostUse,
 };
 use std::borrow::Cow;
 
@@ -105,41 +105,35 @@ pub(super) fn families<'a>(replicas: &[(Seen<'a>, Meter)]) -> Vec<Family<'a>> {
 }
 
 /// Processes by name, as a process exporter groups them.
-fn processes<'a>(containers: &[Container<'a>]) -> [Family<'a>; 3] {
+fn processes<'a>(containers: &[Container<'a>]) -> [Family<'a>; 2] {
     let cpu = |container: &Container<'a>, name: &str| match name {
         "APIServer" => container.seen.stats.cpu.api_ns as f64 * 1e-9,
         "EngineCore" => container.seen.stats.cpu.core_ns as f64 * 1e-9,
         _ => container.meter.worker_s,
     };
-    let each = |value: &dyn Fn(&Container<'a>, &str, &ProcessMemory) -> f64| {
-        let mut samples = Vec::new();
-        for container in containers {
-            for (name, memory) in container.held.processes() {
-                let value = value(container, &name, &memory);
-                let labels = vec![("groupname", Cow::Owned(name)), ("pod", Cow::Borrowed(container.seen.name))];
-                samples.push((labels, value));
+    let (mut seconds, mut bytes) = (Vec::new(), Vec::new());
+    for container in containers {
+        for (name, memory) in container.held.processes() {
+            let labels =
+                |name: String| vec![("groupname", Cow::Owned(name)), ("pod", Cow::Borrowed(container.seen.name))];
+            seconds.push((labels(name.clone()), cpu(container, &name)));
+            for (kind, value) in [("resident", memory.resident()), ("swapped", memory.swapped)] {
+                let mut labels = labels(name.clone());
+                labels.push(("memtype", Cow::Borrowed(kind)));
+                bytes.push((labels, value));
             }
         }
-        samples.into_iter()
-    };
-    let seconds = each(&|container, name, _| cpu(container, name));
-    let resident = each(&|_, _, memory| memory.resident());
-    let swapped = each(&|_, _, memory| memory.swapped);
+    }
     [
         family(
             FamilyKind::Counter,
             ("namedprocess_namegroup_cpu_seconds_total", "Cpu user and system usage in seconds"),
-            seconds,
+            seconds.into_iter(),
         ),
         family(
             FamilyKind::Gauge,
-            ("namedprocess_namegroup_memory_resident_bytes", "number of bytes of resident memory"),
-            resident,
-        ),
-        family(
-            FamilyKind::Gauge,
-            ("namedprocess_namegroup_memory_swapped_bytes", "number of bytes of swapped memory"),
-            swapped,
+            ("namedprocess_namegroup_memory_bytes", "number of bytes of memory in use"),
+            bytes.into_iter(),
         ),
     ]
 }

@@ -3,10 +3,14 @@
 use crate::{
     config::{EngineConfig, Hang, HangCause, LeakKind, Leaker, Memory},
     fault::{FaultSpec, LASTS, Param, Rig, Values, param, scene},
+    memory::{GIB, ledger},
 };
 
 /// Ranks of the engine that hangs.
 const RANKS: Param = param("ranks", "", [2.0, 4.0, 8.0], [2.0, 1024.0], "ranks");
+
+/// What is left of a pool.
+const LEFT: Param = param("share", "", [0.5, 0.2, 0.08], [0.001, 1.0], "what is left of the pool");
 
 pub(super) const FAULTS: &[FaultSpec] = &[
     FaultSpec {
@@ -88,7 +92,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         doc: "the KV pool of every replica is smaller than it was: graphs, a new version or a lower memory share took the \
               rest",
         scene: scene::PLAIN,
-        params: &[param("share", "", [0.5, 0.2, 0.08], [0.001, 1.0], "what is left of the pool")],
+        params: &[LEFT],
         apply: |values, rig| {
             let share = values.get("share");
             rig.deployment.each_engine(|engine| shrink_pool(engine, share));
@@ -130,12 +134,12 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "CUDA graphs",
         doc: "more captured graphs take memory that the KV cache had",
         scene: scene::PLAIN,
-        params: &[param("gib", "GiB", [25.0, 38.0, 45.0], [0.0, 1000.0], "memory of the captured graphs")],
+        params: &[LEFT],
         apply: |values, rig| {
-            memory(rig, |memory| {
-                memory.graphs_gib = values.get("gib");
-                memory.graphs_estimate_gib = Some(values.get("gib"));
-                memory.estimate_graphs = Some(true);
+            let share = values.get("share");
+            rig.deployment.each_engine(|engine| {
+                let graphs = expect_graphs(engine, share);
+                engine.memory.graphs_gib = graphs;
             });
         },
     },
@@ -146,11 +150,11 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "CUDA graphs",
         doc: "the estimate of what graphs will take is far above what they take, and the difference is lost to the KV cache",
         scene: scene::PLAIN,
-        params: &[param("gib", "GiB", [25.0, 38.0, 45.0], [0.0, 1000.0], "the estimate")],
+        params: &[LEFT],
         apply: |values, rig| {
-            memory(rig, |memory| {
-                memory.graphs_estimate_gib = Some(values.get("gib"));
-                memory.estimate_graphs = Some(true);
+            let share = values.get("share");
+            rig.deployment.each_engine(|engine| {
+                expect_graphs(engine, share);
             });
         },
     },
@@ -345,6 +349,18 @@ fn hang(rig: &mut Rig<'_>, values: &Values, cause: HangCause) {
         engine.hang = Some(Hang { cause, ranks, ..Hang::default() });
     });
     rig.deployment.client.timeout_seconds.get_or_insert(300.0);
+}
+
+/// Has an engine expect graphs to take so much more memory that a share of its pool is left, and keep that; returns what it
+/// expects, GiB. As who shrinks a pool does, it lowers the longest sequence where that would no longer fit.
+fn expect_graphs(engine: &mut EngineConfig, share: f64) -> f64 {
+    let pool = f64::from(engine.num_gpu_blocks) * ledger::block_bytes(engine) / GIB;
+    let graphs = engine.memory.graphs_gib + pool * (1.0 - share);
+    engine.memory.graphs_estimate_gib = Some(graphs);
+    engine.memory.estimate_graphs = Some(true);
+    let tokens = f64::from(engine.num_gpu_blocks) * share * f64::from(engine.block_size);
+    engine.max_model_len = engine.max_model_len.min((tokens * 0.9) as u32).max(2);
+    graphs
 }
 
 /// Leaves a share of an engine's KV pool. An engine does not start with less than one longest sequence: who shrinks the
