@@ -58,9 +58,13 @@ pub struct EngineLog {
 }
 
 impl EngineLog {
-    /// The value that the engine resolved for an option, else the one that was given.
+    /// The value that the engine resolved for an option, else the one that was given; of several starts the last one's.
     pub fn setting(&self, name: &str) -> Option<&Setting> {
-        let of = |list: &'_ [Setting]| list.iter().position(|setting| setting.name == name);
+        let of = |list: &'_ [Setting]| {
+            let named = |setting: &Setting| setting.name == name;
+            let last = list.iter().position(|setting| named(setting) && setting.line >= self.began);
+            last.or_else(|| list.iter().position(named))
+        };
         of(&self.resolved).map(|at| &self.resolved[at]).or_else(|| of(&self.given).map(|at| &self.given[at]))
     }
 

@@ -2,10 +2,11 @@
 
 use crate::side::{Measure, Side};
 use firstcheck_model::{
-    engine_log::{EngineLog, MemoryTerm, Remark, Term},
+    engine_log::{EngineLog, MemoryTerm, Phase, Remark, StartPhase, Term},
     measurement::{Measurement, Missing, Source},
     unit::Bytes,
 };
+use std::ops::Range;
 
 /// The ledgers of a side, one a log that tells any term of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,32 +66,42 @@ pub(crate) const DEBUG: &str = "start once with VLLM_LOGGING_LEVEL=DEBUG and giv
 const SPENT: [Term; 3] = [Term::Weights, Term::ActivationPeak, Term::NonTorch];
 
 impl StartLedger {
-    /// The ledger that a log tells; `None` where it tells no term.
+    /// The ledger that a log tells of its last start; `None` where it tells no term.
     pub fn of(log: &EngineLog) -> Option<Self> {
-        let stated: Vec<&MemoryTerm> = log.memory.iter().filter(|stated| stated.line >= log.began).collect();
+        Self::within(log, log.began..u64::MAX)
+    }
+
+    /// That of the starts before its last one, if one of them came up.
+    pub fn earlier(log: &EngineLog) -> Option<Self> {
+        let ready = |phase: &Phase| phase.phase == StartPhase::Ready && phase.line < log.began;
+        log.phases.iter().any(ready).then(|| Self::within(log, 0..log.began))?
+    }
+
+    fn within(log: &EngineLog, lines: Range<u64>) -> Option<Self> {
+        let stated: Vec<&MemoryTerm> = log.memory.iter().filter(|stated| lines.contains(&stated.line)).collect();
         let rank = tightest(&stated)?;
         let own = |term: Term| {
             let of_term = || stated.iter().rev().filter(move |stated| stated.term == term);
             // What is logged once stands for all ranks.
             of_term().find(|stated| stated.process == rank).or_else(|| of_term().next())
         };
-        let mut terms: Vec<(Term, Measurement<Bytes>)> = Vec::new();
         let mut names: Vec<Term> = stated.iter().map(|stated| stated.term).collect();
         names.sort_unstable();
         names.dedup();
-        terms.extend(names.into_iter().filter_map(|term| Some((term, measured(log, own(term)?)))));
-        let reserved = log.events.iter().rfind(|event| event.kind == "graphs_reserved" && event.line >= log.began);
-        let told = reserved.and_then(|event| event.figures.iter().find(|(name, _)| *name == "utilization"));
-        let by_hand = log.events.iter().rfind(|event| event.kind == "kv_blocks_overridden" && event.line >= log.began);
-        let profiled = |event: &Remark| event.figures.iter().find(|(name, _)| *name == "profiled_blocks").map(|f| f.1);
+        let terms = names.into_iter().filter_map(|term| Some((term, measured(log, own(term)?)))).collect();
+        let event = |kind: &str| log.events.iter().rfind(|event| event.kind == kind && lines.contains(&event.line));
+        let figure = |event: &Remark, name: &str| event.figures.iter().find(|(known, _)| *known == name).map(|f| f.1);
+        let reserved = event("graphs_reserved");
+        let by_hand = event("kv_blocks_overridden");
         let number = |name: &str| log.setting(name).and_then(|setting| setting.value.parse().ok());
+        let told = reserved.and_then(|event| figure(event, "utilization"));
         Some(Self {
             log: log.label.clone(),
             process: rank,
             terms,
             graphs_reserved: reserved.is_some(),
-            utilization: told.map(|(_, share)| *share).or_else(|| number("gpu_memory_utilization")),
-            blocks_set: by_hand.map(|event| (event.line, profiled(event))),
+            utilization: told.or_else(|| number("gpu_memory_utilization")),
+            blocks_set: by_hand.map(|event| (event.line, figure(event, "profiled_blocks"))),
             longest_sequence: number("max_model_len"),
             weights: weights(&stated),
         })

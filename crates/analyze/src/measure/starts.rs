@@ -140,7 +140,9 @@ fn outcome(log: &EngineLog, serves: bool) -> StartOutcome {
     if !log.series.is_empty() && log.last_start().next().is_none() {
         return StartOutcome::Ready { line: 0 };
     }
-    let Some(root) = root(log) else {
+    // Ranks that wait for each other hang, in a start or while they serve: that is no refusal.
+    let hangs = |failure: &Failure| log.collective_timeouts.iter().any(|timeout| timeout.line == failure.line);
+    let Some(root) = root(log).filter(|root| !hangs(root)) else {
         return if serves {
             StartOutcome::Ready { line: 0 }
         } else {

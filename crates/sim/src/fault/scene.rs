@@ -9,6 +9,7 @@ use crate::{
     deployment::Deployment,
     kv_cache::hash::mix,
     language::sampling::Sampling,
+    memory::ledger,
     request::Images,
     router::RoutingPolicy,
     timing::{Preset, Timing},
@@ -43,6 +44,7 @@ const DOCUMENTS: u64 = 0xd0c5 << 32;
 /// All scenes.
 pub const SCENES: &[&Scene] = &[
     &PLAIN,
+    &PROFILED,
     &FLEET,
     &TENSOR_PARALLEL,
     &DATA_RANKS,
@@ -63,6 +65,15 @@ pub fn find(slug: &str) -> Option<&'static Scene> {
 
 /// Whatever the deployment is.
 pub const PLAIN: Scene = Scene { slug: "plain", doc: "the deployment as it is", apply: |_| {} };
+
+/// A pool that nobody set.
+pub const PROFILED: Scene = Scene {
+    slug: "profiled",
+    doc: "GPUs of a size at which the KV pool is what the start's profile leaves",
+    apply: |rig| {
+        rig.deployment.each_engine(|engine| engine.memory.gpu_gib = ledger::fitting_gpu_gib(engine));
+    },
+};
 
 /// Replicas behind a router that knows their caches.
 pub const FLEET: Scene = Scene {

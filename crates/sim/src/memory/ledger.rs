@@ -132,6 +132,19 @@ fn peak_behind_pool(config: &EngineConfig, shape: Shape) -> Option<f64> {
     USUAL_ACTIVATION.contains(&rest).then_some(rest)
 }
 
+/// Memory of a GPU, GiB, with which the stated pool is what a usual profile leaves.
+pub(crate) fn fitting_gpu_gib(config: &EngineConfig) -> f64 {
+    let usual = crate::config::Memory::default();
+    let weights = config.memory.weights_gib.map_or_else(|| usual_weights(Shape::of(config)), |size| size * GIB);
+    let graphs = if reserves_graphs(config) { usual.graphs_gib * GIB } else { 0.0 };
+    let pool = f64::from(config.num_gpu_blocks) * block_bytes(config);
+    let held = weights + (usual.non_torch_gib + usual.context_gib) * GIB + graphs + pool + FITTING_ACTIVATION;
+    held / GIB / config.gpu_memory_utilization
+}
+
+/// The activation peak of such a profile, bytes.
+const FITTING_ACTIVATION: f64 = 2.0 * GIB;
+
 /// A forward pass of the greatest size: a few copies of the residual stream and the feed-forward block in 16 bits, and
 /// the logits of the sequences that sample in 32 bits with a copy.
 fn arithmetic_peak(config: &EngineConfig, shape: Shape) -> f64 {

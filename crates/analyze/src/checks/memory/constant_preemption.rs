@@ -44,8 +44,7 @@ declare_check! {
     /// - Output was not reserved: demand exceeds the pool, and pool and outputs are those of the base: admission
     ///   looks at the prompt alone.
     /// - Leaked pages: usage stays above {leak} while nothing runs.
-    /// - Page waste: held slots without a token exceed {waste} of the tokens, the base's do not, and the pool would hold
-    ///   the demand without them.
+    /// - Page waste: slots without a token exceed {waste} of the tokens, the base's do not, and they tip the demand over.
     /// - A request that cannot be served: its prompt and output alone ask for more than the pool.
     ///
     /// The peak of running requests is that of a scraped gauge, so a lower bound.

@@ -28,8 +28,8 @@ declare_check! {
     /// ## How it is decided
     ///
     /// From the start-up logs. With a base the symptom is there if graphs take or are kept more than {change_gib} more than
-    /// the base's and preemptions rose: above {rate} a finished request, and {rise} times the base's. An estimate that is
-    /// off is the symptom by itself.
+    /// the base's, and the KV cache lost {cost} of its size or preemptions rose: above {rate} a finished request, and {rise}
+    /// times the base's. An estimate that is off is the symptom by itself.
     ///
     /// - Graphs took it: the KV cache is smaller than the base's by what the graphs take more, give or take {tolerance}.
     /// - Over-estimate: estimate less actual exceeds {off_gib} and {off_share} of the estimate, and it is reserved.
@@ -48,11 +48,12 @@ declare_check! {
     /// Looks like: preemption with graphs as they were; a version in which the estimate became the default.
     pub static GRAPHS_COST_KV = {
         code: "S16", slug: "graphs-cost-kv", family: Memory, severity: Minor,
-        symptom: "more CUDA graph captures make decode faster and bring more preemptions",
+        symptom: "more CUDA graph captures make decode faster and cost KV cache: more preemptions",
         needs: any_of[EngineLog],
         params: {
             rate: 0.05 ["1"] = "preemptions a finished request from which they count",
             rise: 1.5 ["1"] = "ratio of preemption rates from which they rose",
+            cost: 0.05 ["1"] = "share of its KV cache that a start must lose for graphs to cost something",
             change_gib: 0.15 ["GiB"] = "change of what graphs take that counts",
             tolerance: 0.2 ["1"] = "share by which lost KV cache and graphs may differ and still be one",
             off_gib: 0.5 ["GiB"] = "difference of estimate and actual from which the estimate is off",
@@ -118,7 +119,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     Ok(verdict.present(facts, explains, |cause| follow_up(cause, &now, most)))
 }
 
-/// Whether preemptions rose together with the graphs.
+/// Whether graphs cost something: KV cache, or preemptions that rose with them.
 enum Rose {
     Yes(Vec<Fact>),
     No(Vec<Fact>),
@@ -130,24 +131,23 @@ fn rose(case: &Case<'_>, pair: &Pair<'_>) -> Result<Rose, Missing> {
     let counted = |taken: &Preemptions, whose: &str| {
         taken.rate.fact(format!("{whose}{:.2} preemptions a finished request", taken.rate.value.0))
     };
-    if let Ok(few) = preemptions.as_ref().map(|taken| taken.rate.value.0 <= params.rate)
-        && few
-    {
-        let mut why: Vec<Fact> = preemptions.iter().map(|taken| counted(taken, "")).collect();
-        why.extend(pair.facts());
-        return Ok(Rose::No(why));
-    }
-    let base = match (pair.base, case.base) {
-        (Some(base), _) => base,
-        (None, Some(_)) => return Err(Missing::not_given("the base's start-up log", "give the base's server log")),
-        (None, None) => return Err(case.base_for("the start-up log").err().unwrap_or_else(no_base)),
+    let Some(base) = pair.base else {
+        let few = preemptions.as_ref().is_ok_and(|taken| taken.rate.value.0 <= params.rate);
+        let told = preemptions.iter().map(|taken| counted(taken, "")).chain(pair.facts()).collect();
+        return if few { Ok(Rose::No(told)) } else { Err(no_base()) };
     };
+    let before = case.base.and_then(|base| base.measure::<Preemptions>().ok());
+    let mut facts: Vec<Fact> = preemptions.iter().map(|taken| counted(taken, "")).collect();
+    facts.extend(before.iter().map(|taken| counted(taken, "base: ")));
     if !pair.more_graphs(base) {
-        return Ok(Rose::No(pair.facts()));
+        facts.extend(pair.facts());
+        return Ok(Rose::No(facts));
+    }
+    if pair.lost().is_ok_and(|(lost, kv)| lost > params.cost * kv) {
+        return Ok(Rose::Yes(facts));
     }
     let (now, before) = (preemptions?, case.base_for("the preemptions")?.measure::<Preemptions>()?);
-    let facts = vec![counted(&now, ""), counted(&before, "base: ")];
-    let more = now.rate.value.0 >= before.rate.value.0 * params.rise;
+    let more = now.rate.value.0 > params.rate && now.rate.value.0 >= before.rate.value.0 * params.rise;
     Ok(if more { Rose::Yes(facts) } else { Rose::No(facts) })
 }
 

@@ -133,7 +133,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         cause: "graph-memory",
         acts_in: "CUDA graphs",
         doc: "more captured graphs take memory that the KV cache had",
-        scene: scene::PLAIN,
+        scene: scene::PROFILED,
         params: &[LEFT],
         apply: |values, rig| {
             let share = values.get("share");
@@ -149,7 +149,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         cause: "over-estimate",
         acts_in: "CUDA graphs",
         doc: "the estimate of what graphs will take is far above what they take, and the difference is lost to the KV cache",
-        scene: scene::PLAIN,
+        scene: scene::PROFILED,
         params: &[LEFT],
         apply: |values, rig| {
             let share = values.get("share");
@@ -358,6 +358,9 @@ fn expect_graphs(engine: &mut EngineConfig, share: f64) -> f64 {
     let graphs = engine.memory.graphs_gib + pool * (1.0 - share);
     engine.memory.graphs_estimate_gib = Some(graphs);
     engine.memory.estimate_graphs = Some(true);
+    // SGLang states its pool itself.
+    let pool = &mut engine.sglang.max_total_num_tokens;
+    *pool = ((f64::from(*pool) * share) as u32).max(2);
     let tokens = f64::from(engine.num_gpu_blocks) * share * f64::from(engine.block_size);
     engine.max_model_len = engine.max_model_len.min((tokens * 0.9) as u32).max(2);
     graphs

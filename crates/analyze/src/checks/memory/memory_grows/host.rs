@@ -143,8 +143,7 @@ fn not_separable(host: &Held, explained: &[Explained]) -> Missing {
         true => "clocks that go apart".to_owned(),
         false => format!("clocks that go apart: it may be {}", ways.join(", or ")),
     };
-    let obtain =
-        "add load of a second shape (max_tokens 1, then 512) and an idle period: firstcheck run --output-tokens fixed:1 …";
+    let obtain = "add load of a second shape (max_tokens 1, then 512) and an idle period: firstcheck run --output-tokens fixed:1 …";
     Missing { what, why: Why::Mixed, obtain: obtain.into() }
 }
 

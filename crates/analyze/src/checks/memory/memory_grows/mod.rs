@@ -52,10 +52,10 @@ declare_check! {
         symptom: "memory grows slowly until the engine runs out",
         needs: any_of[ProcessMemory, EngineMetrics],
         params: {
-            samples: 20.0 ["1"] = "samples from which a trend is told",
+            samples: 12.0 ["1"] = "samples from which a trend is told",
             steady: 0.8 ["1"] = "rank correlation with time from which a level goes one way",
             noise: 10.0 ["1"] = "growth over the standard deviation of a sample from which it counts",
-            share: 0.01 ["1"] = "growth over the level that counts",
+            share: 0.005 ["1"] = "growth over the level that counts",
             device_mib: 128.0 ["MiB"] = "growth of a device's memory that counts",
             separable: 0.5 ["1"] = "share of what is unexplained without a clock that it must explain",
             flat: 0.2 ["1"] = "slope of the last third over that of the first below which growth has ended",

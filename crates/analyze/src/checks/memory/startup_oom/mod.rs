@@ -30,13 +30,11 @@ declare_check! {
     ///
     /// ## How it is decided
     ///
-    /// First the stage that the last start reached before its failure (the finding names the line), then the ledger of the
-    /// rank with the least left: KV = may use − weights − activation peak − outside the framework −
-    /// reserved for graphs. Terms that the log's level leaves out are unknown, not zero. A stage that was not reached
-    /// excludes its causes.
+    /// First the stage that the last start reached before its failure, then the ledger of the rank with the least left: KV =
+    /// may use − weights − activation peak − outside the framework − reserved for graphs. Terms that the log's level leaves
+    /// out are unknown, not zero. A stage that was not reached excludes its causes.
     ///
-    /// - Before the weights: more than {others_gib} of the device not free is another process, less (the engine's own context
-    ///   is half a GiB) is a share set too high.
+    /// - Before the weights: more than {others_gib} not free is another process, less a share that is too high.
     /// - Loading: other processes hold more than {others_gib}, else the weights are larger than thought (more than {ratio}
     ///   times the checkpoint's part or another rank's).
     /// - Too little KV: a term is a cause if the start would succeed without its growth against a base that came up by more
@@ -87,10 +85,18 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
         return absent(&starts);
     }
     let base = case.base.and_then(|base| base.measure::<MemoryLedger>().ok());
-    let base = base.as_ref().and_then(|base| base.starts.first());
+    let bases: Vec<Option<StartLedger>> =
+        failed.iter().map(|(start, failed)| came_up(case, start, failed, base.as_deref())).collect();
     let failing: Vec<Failing<'_>> = failed
         .iter()
-        .map(|(start, failed)| Failing { log: &start.log, failed, base, evidence: case.side.evidence, params })
+        .zip(&bases)
+        .map(|((start, failed), base)| Failing {
+            log: &start.log,
+            failed,
+            base: base.as_ref(),
+            evidence: case.side.evidence,
+            params,
+        })
         .collect();
     let mut facts: Vec<Fact> = failed.iter().flat_map(|(start, failed)| told(&start.log, failed)).collect();
     facts.extend(failed.iter().filter_map(|(_, failed)| failed.ledger.as_ref()).flat_map(ledger));
@@ -100,6 +106,16 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     }
     let fits = failing.iter().find_map(Failing::longest);
     Ok(verdict.present(facts, None, |cause| follow_up::of(cause, fits)))
+}
+
+/// The ledger of a start that came up: the base's, else an earlier one's in the same log. Of a run that is its own base both
+/// are in one log, and the base's last start is the one that failed.
+fn came_up(case: &Case<'_>, start: &Start, failed: &FailedStart, base: Option<&MemoryLedger>) -> Option<StartLedger> {
+    let other = base.and_then(|base| base.starts.first()).filter(|base| failed.ledger.as_ref() != Some(base));
+    other.cloned().or_else(|| {
+        let log = case.side.evidence.logs.iter().find(|log| log.label == start.log)?;
+        StartLedger::earlier(log)
+    })
 }
 
 fn failed(start: &Start) -> Option<(&Start, &FailedStart)> {
