@@ -72,5 +72,5 @@ fn implied(log: &EngineLog, estimated: &Measurement<Bytes>) -> Option<Measuremen
     let (without, _) = figure(log, "graphs_reserved", "equivalent")?;
     let total = estimated.value.0 / (share - without);
     let source = Source::Derived { by: "estimate / its share".into(), from: vec![estimated.source.clone(), source] };
-    (total.is_finite() && total > 0.0).then(|| Measurement { value: Bytes(total), interval: None, n: 1, source })
+    (total.is_finite() && total > 0.0).then_some(Measurement { value: Bytes(total), interval: None, n: 1, source })
 }

@@ -254,12 +254,9 @@ fn wasted(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
         return Ok(Weighed::Excludes(facts));
     }
     // What the base wastes as well did not make the difference.
-    match case.base.map(waste).transpose()?.filter(|base| base.value.0 > params.waste) {
-        Some(base) => {
-            facts.push(base.fact(format!("base: {:.1} % as well", base.value.0 * 100.0)));
-            return Ok(Weighed::Excludes(facts));
-        }
-        None => {}
+    if let Some(base) = case.base.map(waste).transpose()?.filter(|base| base.value.0 > params.waste) {
+        facts.push(base.fact(format!("base: {:.1} % as well", base.value.0 * 100.0)));
+        return Ok(Weighed::Excludes(facts));
     }
     // Waste that a pool has room for is none's trouble: it counts where the pool would hold the demand without it.
     let demand = case.side.measure::<PageDemand>()?;
