@@ -134,12 +134,12 @@ impl Experiment {
                 let message = format!("{} s{warming} · {}{}", self.bar.position(), sides.join(" · "), self.so_far);
                 self.bar.set_message(message);
             }
-            Event::RunDone { pair, pairs, role, .. } => {
-                self.bar.set_length(u64::from(*pairs) * 2);
+            Event::RunDone { pair, pairs, name, runs, .. } => {
+                self.bar.set_length(u64::from(*runs));
                 self.done += 1;
                 self.bar.set_position(self.done);
                 self.live.clear();
-                self.bar.set_message(format!("pair {} of {pairs}, {} done{}", pair + 1, role.name(), self.so_far));
+                self.bar.set_message(format!("{} of {pairs}, {name} done{}", pair + 1, self.so_far));
             }
             Event::PairDone { ratio, .. } => {
                 if let Some(RatioSoFar { ratio, interval }) = ratio {

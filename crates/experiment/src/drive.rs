@@ -9,7 +9,7 @@ use crate::{
 use firstcheck_model::{
     evidence::RunEvidence,
     report::Verdict,
-    run::{Role, RunState},
+    run::RunState,
     unit::Seconds,
 };
 use std::path::{Path, PathBuf};
@@ -54,32 +54,54 @@ pub trait Bench {
         Ok(())
     }
 
-    /// What the pairs so far say, and whether that ends the experiment.
+    /// Takes a run that is complete: made now, or read back from an earlier beginning of the experiment. What is kept of
+    /// it is the bench's business.
+    fn keep(&mut self, cell: Cell, run: RunEvidence);
+
+    /// What the pairs kept so far say, and whether that ends the experiment.
     ///
     /// # Errors
     /// They cannot be judged.
-    fn look(&mut self, pairs: u32, runs: &Runs) -> Result<(Verdict, bool), Error>;
+    fn look(&mut self, pairs: u32) -> Result<(Verdict, bool), Error>;
 
     /// What progress shows after each pair.
-    fn so_far(&mut self, runs: &Runs) -> Option<RatioSoFar>;
+    fn so_far(&mut self) -> Option<RatioSoFar>;
 }
 
-/// Runs of both sides as they are completed.
+/// Complete runs by arm and, within an arm, by pair.
 #[derive(Debug, Clone, Default)]
 pub struct Runs {
-    /// Base's runs, by pair.
-    pub base: Vec<RunEvidence>,
-    /// Candidate's runs, by pair.
-    pub candidate: Vec<RunEvidence>,
-    /// Their bundles.
-    pub bundles: Vec<PathBuf>,
+    arms: Vec<Vec<RunEvidence>>,
+}
+
+impl Runs {
+    /// Adds a run. One that had to be made again comes later than those of later pairs, and stands in its place.
+    pub fn add(&mut self, cell: Cell, run: RunEvidence) {
+        let arm = cell.index();
+        if self.arms.len() <= arm {
+            self.arms.resize_with(arm + 1, Vec::new);
+        }
+        let pair = |run: &RunEvidence| run.info.place.as_ref().map(|place| place.pair);
+        let runs = &mut self.arms[arm];
+        runs.insert(runs.partition_point(|before| pair(before) < pair(&run)), run);
+    }
+
+    /// The runs of an arm; base is 0, the candidate 1.
+    pub fn of(&self, arm: usize) -> &[RunEvidence] {
+        self.arms.get(arm).map_or(&[], Vec::as_slice)
+    }
+
+    /// Takes the runs of an arm out.
+    pub fn take(&mut self, arm: usize) -> Vec<RunEvidence> {
+        self.arms.get_mut(arm).map(std::mem::take).unwrap_or_default()
+    }
 }
 
 /// How an experiment ended.
 #[derive(Debug, Clone)]
 pub struct Driven {
-    /// Its runs.
-    pub runs: Runs,
+    /// The bundles of its runs.
+    pub bundles: Vec<PathBuf>,
     /// Why it ended; `Err`: why it was interrupted.
     pub end: Result<Why, String>,
 }
@@ -94,7 +116,8 @@ pub fn drive(begun: Begun, folder: &Path, bench: &mut dyn Bench, tell: &mut dyn 
     std::fs::create_dir_all(folder).map_err(fail)?;
     let plan = begun.plan.clone();
     let ledger = LedgerFile::open(&folder.join(LEDGER), begun)?;
-    let mut driver = Driver { plan, folder, ledger, runs: Runs::default(), bench, tell };
+    let kept = vec![0; plan.runs_a_block() as usize];
+    let mut driver = Driver { plan, folder, ledger, kept, bundles: Vec::new(), bench, tell };
     driver.read_back()?;
     let end = match driver.go_on() {
         Ok(why) => Ok(why),
@@ -106,14 +129,16 @@ pub fn drive(begun: Begun, folder: &Path, bench: &mut dyn Bench, tell: &mut dyn 
             }
         }
     };
-    Ok(Driven { runs: driver.runs, end })
+    Ok(Driven { bundles: driver.bundles, end })
 }
 
 struct Driver<'d> {
     plan: Plan,
     folder: &'d Path,
     ledger: LedgerFile,
-    runs: Runs,
+    /// Complete runs of each arm.
+    kept: Vec<u32>,
+    bundles: Vec<PathBuf>,
     bench: &'d mut dyn Bench,
     tell: &'d mut dyn FnMut(Event),
 }
@@ -151,7 +176,7 @@ impl Driver<'_> {
                     Entry::Stopped { errand }
                 }
                 Step::Look { pairs } => {
-                    let (verdict, decides) = self.bench.look(pairs, &self.runs)?;
+                    let (verdict, decides) = self.bench.look(pairs)?;
                     Entry::Looked { pairs, verdict, decides }
                 }
                 Step::Decided(why) => return Ok(why),
@@ -161,7 +186,7 @@ impl Driver<'_> {
     }
 
     fn run(&mut self, cell: Cell) -> Result<(), Error> {
-        let name = cell_folder(cell);
+        let name = self.plan.folder(&cell);
         let bundle = self.cleared(&name)?;
         let warm_up = match self.plan.warm_up {
             WarmUp::Fixed(warm_up) => warm_up,
@@ -185,17 +210,15 @@ impl Driver<'_> {
 
     fn add(&mut self, cell: Cell, bundle: PathBuf, run: RunEvidence) {
         let pairs = self.plan.pairs;
-        (self.tell)(Event::RunDone { pair: cell.pair, pairs, role: cell.role, bundle: bundle.clone() });
-        self.runs.bundles.push(bundle);
-        let side = match cell.role {
-            Role::Base => &mut self.runs.base,
-            Role::Candidate => &mut self.runs.candidate,
-        };
-        // A run that had to be made again comes later than those of later pairs.
-        let pair = |run: &RunEvidence| run.info.place.as_ref().map(|place| place.pair);
-        side.insert(side.partition_point(|before| pair(before) < pair(&run)), run);
-        if self.runs.base.len() == self.runs.candidate.len() {
-            let ratio = self.bench.so_far(&self.runs);
+        let (name, runs) = (self.plan.name_of(&cell).to_owned(), pairs * self.plan.runs_a_block());
+        (self.tell)(Event::RunDone { pair: cell.pair, pairs, name, runs, bundle: bundle.clone() });
+        self.bundles.push(bundle);
+        self.bench.keep(cell, run);
+        if let Some(kept) = self.kept.get_mut(cell.index()) {
+            *kept += 1;
+        }
+        if self.kept.iter().all(|kept| *kept == self.kept[0]) {
+            let ratio = self.bench.so_far();
             (self.tell)(Event::PairDone { pair: cell.pair, pairs, ratio });
         }
     }
@@ -232,9 +255,4 @@ pub(crate) fn complete_run(bundle: &Path) -> Result<RunEvidence, Error> {
 
 fn no_run(bundle: &Path, reason: String) -> Error {
     Error::File { action: "use the run in", path: bundle.to_owned(), source: std::io::Error::other(reason) }
-}
-
-/// The folder of a cell's bundle: `pair-03-candidate`.
-pub fn cell_folder(cell: Cell) -> String {
-    format!("pair-{:02}-{}", cell.pair + 1, cell.role.name())
 }

@@ -102,7 +102,7 @@ pub enum Error {
     #[error("{role} ended before it was ready ({status}); {log}")]
     ServerEnded {
         /// Which side.
-        role: &'static str,
+        role: String,
         /// How it ended.
         status: String,
         /// Its last words.
@@ -112,7 +112,7 @@ pub enum Error {
     #[error("{role} was not ready after {seconds} s ({last}): mend it, or allow more with ready_timeout; {log}")]
     NotReady {
         /// Which side.
-        role: &'static str,
+        role: String,
         /// How long was waited.
         seconds: u64,
         /// What the last question was answered.

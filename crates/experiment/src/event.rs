@@ -32,16 +32,18 @@ pub enum Event {
     },
     /// A run ended and its bundle is written.
     RunDone {
-        /// Its pair, from 0.
+        /// Its pair or block, from 0.
         pair: u32,
         /// Pairs planned.
         pairs: u32,
-        /// Which side.
-        role: Role,
+        /// What ran, in words.
+        name: String,
+        /// Runs planned.
+        runs: u32,
         /// Where it is.
         bundle: PathBuf,
     },
-    /// A pair is complete.
+    /// A pair or block is complete.
     PairDone {
         /// The pair, from 0.
         pair: u32,

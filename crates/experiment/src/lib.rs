@@ -14,6 +14,7 @@ pub mod event;
 pub mod fidelity;
 pub mod ledger;
 pub mod plan;
+pub mod rig;
 pub mod simulated;
 pub mod target;
 

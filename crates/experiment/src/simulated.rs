@@ -1,7 +1,6 @@
 //! Simulated deployments: runs of them in virtual time.
 
 use crate::{
-    drive::cell_folder,
     error::Error,
     plan::{Cell, Plan},
 };
@@ -58,6 +57,6 @@ pub fn place(experiment: &str, cell: Cell, plan: &Plan) -> PairPlace {
 }
 
 /// A run's identity within its experiment: `demo-7-pair-03-candidate`.
-pub fn run_name(experiment: &str, cell: Cell) -> String {
-    format!("{experiment}-{}", cell_folder(cell))
+pub fn run_name(experiment: &str, cell: Cell, plan: &Plan) -> String {
+    format!("{experiment}-{}", plan.folder(&cell))
 }

@@ -2,16 +2,16 @@
 
 mod bench;
 mod forecast;
-mod measured;
 mod section;
 
 use crate::{
     calibration::{self, Calibration},
-    drive::{Driven, drive},
+    drive::{Driven, Runs, drive},
     error::Error,
     event::Event,
     ledger::Begun,
     plan::Why,
+    rig::{Offer, Rig},
     target::Target,
 };
 use bench::AbBench;
@@ -21,38 +21,10 @@ use firstcheck_load::Stop;
 use firstcheck_model::{
     evidence::{Evidence, RunEvidence},
     report::{Report, Verdict},
-    run::CacheState,
-    slo::Slo,
-    unit::Seconds,
 };
-use firstcheck_workload::trace::Trace;
 pub use forecast::{ASSUMED_S_D, Forecast, GateForecast, START_S, forecast};
 pub use section::{AbSection, SideSection};
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
-
-/// Why a trace could not be made.
-pub type TraceError = Box<dyn std::error::Error + Send + Sync>;
-
-/// What is offered to both sides.
-pub struct Offer {
-    /// The trace that covers a warm-up of that length and the window after it.
-    pub trace: Box<dyn Fn(Seconds) -> Result<Trace, TraceError>>,
-    /// Length of the window; `None`: to the end of the trace.
-    pub window: Option<Duration>,
-    /// Objective of goodput, noted in each run.
-    pub slo: Option<Slo>,
-    /// Offered rate over the highest without a growing queue, where that is known.
-    pub load: Option<f64>,
-    /// State of the prefix cache, noted in each run.
-    pub cache: CacheState,
-    /// How long answers are awaited after a run's last request.
-    pub drain: Duration,
-    /// Time between two readings of metrics pages.
-    pub scrape_interval: Duration,
-}
+use std::path::{Path, PathBuf};
 
 /// What is compared with what, how, and where it goes.
 pub struct AbOptions {
@@ -97,18 +69,18 @@ pub struct AbOutcome {
 pub fn ab(options: AbOptions, tell: &mut dyn FnMut(Event)) -> Result<AbOutcome, Error> {
     options.begun.plan.check()?;
     let one_server = options.base.server().zip(options.candidate.server()).is_some_and(|(b, c)| b.is_one_with(c));
-    let (begun, out) = (options.begun.clone(), options.out.clone());
-    let mut bench = AbBench::new(options);
-    let Driven { runs, end } = drive(begun.clone(), &out, &mut bench, tell)?;
-    let (base, candidate) = (side(runs.base), side(runs.candidate));
+    let AbOptions { begun, base, candidate, offer, policy, settings, out, stop } = options;
+    let rig = Rig::new("ab", begun.clone(), vec![base, candidate], offer, (out.clone(), stop));
+    let mut bench = AbBench { rig, policy, runs: Runs::default() };
+    let Driven { bundles, end } = drive(begun.clone(), &out, &mut bench, tell)?;
+    let (base, candidate) = (side(bench.runs.take(0)), side(bench.runs.take(1)));
     let pairs = base.runs.len().min(candidate.runs.len());
     let mix = base.runs.first().map(|run| calibration::mix(&run.info.workload.description));
-    let name = bench.experiment();
-    let options = bench.options;
-    let mut report = judge(&base, &candidate, &options.policy, &options.settings);
+    let name = bench.rig.experiment();
+    let mut report = judge(&base, &candidate, &bench.policy, &settings);
     report.verb = "ab".into();
     report.seed = Some(begun.plan.seed);
-    if one_server && !options.begun.plan.same_sides {
+    if one_server && !begun.plan.same_sides {
         report
             .notes
             .push("base and candidate are one server: what is compared is it with itself (--aa says so)".into());
@@ -129,7 +101,7 @@ pub fn ab(options: AbOptions, tell: &mut dyn FnMut(Event)) -> Result<AbOutcome, 
             calibration::LEAST_PAIRS
         ));
     }
-    Ok(AbOutcome { report, bundles: runs.bundles, end, calibration, mix })
+    Ok(AbOutcome { report, bundles, end, calibration, mix })
 }
 
 /// One side: its runs, with the logs that were saved beside each of them, which are those of its server.

@@ -65,9 +65,9 @@ pub fn demo(options: &DemoOptions, tell: &mut dyn FnMut(Event)) -> Result<DemoOu
     let mut bundles = Vec::new();
     let live = if options.fast { None } else { Some(live::live_pair(options, &mut bundles, tell)?) };
     tell(Event::Phase { title: format!("{} pairs in virtual time: these decide", options.pairs) });
-    let runs = virtual_pairs(options, tell)?;
-    bundles.extend(runs.bundles.iter().cloned());
-    let (base, candidate) = (Evidence::of(runs.base), Evidence::of(runs.candidate));
+    let (mut runs, paired) = virtual_pairs(options, tell)?;
+    bundles.extend(paired);
+    let (base, candidate) = (Evidence::of(runs.take(0)), Evidence::of(runs.take(1)));
     let mut report = judge(&base, &candidate, &policy(), &Settings::default());
     report.verb = "demo".into();
     report.seed = Some(options.seed);
@@ -80,10 +80,11 @@ pub fn policy() -> Policy {
     Policy { slo: Some(incident::slo()), ..Policy::default() }
 }
 
-fn virtual_pairs(options: &DemoOptions, tell: &mut dyn FnMut(Event)) -> Result<Runs, Error> {
+fn virtual_pairs(options: &DemoOptions, tell: &mut dyn FnMut(Event)) -> Result<(Runs, Vec<PathBuf>), Error> {
     let begun = Begun::by(plan(options.pairs, options.seed));
     let mut incident = Incident::new(begun.plan.clone())?;
-    Ok(drive(begun, &options.out.join("pairs"), &mut incident, tell)?.runs)
+    let driven = drive(begun, &options.out.join("pairs"), &mut incident, tell)?;
+    Ok((incident.runs, driven.bundles))
 }
 
 fn plan(pairs: u32, seed: u64) -> Plan {
@@ -103,7 +104,7 @@ pub fn incident_pairs(pairs: u32, seed: u64) -> Result<(Vec<RunEvidence>, Vec<Ru
             Role::Base => &mut base,
             Role::Candidate => &mut candidate,
         };
-        side.push(recording.into_evidence(run_name(&incident.experiment, cell)));
+        side.push(recording.into_evidence(run_name(&incident.experiment, cell, &incident.plan)));
     }
     Ok((base, candidate))
 }
@@ -115,6 +116,7 @@ struct Incident {
     trace: Trace,
     base: EngineConfig,
     candidate: EngineConfig,
+    runs: Runs,
 }
 
 impl Incident {
@@ -122,7 +124,7 @@ impl Incident {
         let seed = plan.seed;
         let trace = incident::trace(WINDOW_S + WARM_UP_S, seed)?;
         let (base, candidate) = (incident::base(), incident::candidate());
-        Ok(Self { experiment: format!("demo-{seed}"), plan, trace, base, candidate })
+        Ok(Self { experiment: format!("demo-{seed}"), plan, trace, base, candidate, runs: Runs::default() })
     }
 
     fn record(&self, cell: Cell, warm_up: Seconds) -> Result<Recording, Error> {
@@ -130,7 +132,7 @@ impl Incident {
             Role::Base => &self.base,
             Role::Candidate => &self.candidate,
         };
-        let mut options = SimulateOptions::new(cell.seed, run_name(&self.experiment, cell));
+        let mut options = SimulateOptions::new(cell.seed, run_name(&self.experiment, cell, &self.plan));
         options.warm_up = warm_up;
         options.slo = Some(incident::slo());
         let mut recording = simulated::record(&Scenario::single(engine.clone()), &self.trace, &options)?.recording;
@@ -150,11 +152,15 @@ impl Bench for Incident {
         Ok(recording.into_evidence(bundle.display().to_string()))
     }
 
-    fn look(&mut self, _: u32, _: &Runs) -> Result<(Verdict, bool), Error> {
+    fn keep(&mut self, cell: Cell, run: RunEvidence) {
+        self.runs.add(cell, run);
+    }
+
+    fn look(&mut self, _: u32) -> Result<(Verdict, bool), Error> {
         Ok((Verdict::None, false))
     }
 
-    fn so_far(&mut self, runs: &Runs) -> Option<RatioSoFar> {
-        RatioSoFar::of(&compare(&runs.base, &runs.candidate, &policy()))
+    fn so_far(&mut self) -> Option<RatioSoFar> {
+        RatioSoFar::of(&compare(self.runs.of(0), self.runs.of(1), &policy()))
     }
 }

@@ -89,6 +89,7 @@ impl Begun {
         compare("pairs", ours.pairs.to_string(), theirs.pairs.to_string());
         compare("seed", ours.seed.to_string(), theirs.seed.to_string());
         compare("looks", format!("{:?}", ours.looks), format!("{:?}", theirs.looks));
+        compare("arms", ours.arms.join(", "), theirs.arms.join(", "));
         compare("devices", format!("{:?}", ours.devices), format!("{:?}", theirs.devices));
         compare("both sides one", ours.same_sides.to_string(), theirs.same_sides.to_string());
         compare("warm-up", format!("{:?}", ours.warm_up), format!("{:?}", theirs.warm_up));

@@ -15,7 +15,7 @@ use crate::ledger::Ledger;
 use firstcheck_model::unit::Seconds;
 use serde::{Deserialize, Serialize};
 
-/// Pairs of runs on one trace, in an order that is random and balanced.
+/// Pairs, or larger blocks, of runs on one trace, in an order that is random and balanced.
 ///
 /// # Example: what is in the ledger is not done again
 /// ```
@@ -39,7 +39,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The most pairs.
+    /// The most pairs, or blocks.
     pub pairs: u32,
     /// Seed of the order and of the runs' own seeds.
     pub seed: u64,
@@ -47,6 +47,9 @@ pub struct Plan {
     /// pairs are run, and one looks once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<u32>,
+    /// What runs once in each block, by name; empty: base and candidate, whose blocks are pairs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<String>,
     /// Two devices that base and candidate swap between pairs; empty: there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<String>,
@@ -90,6 +93,9 @@ pub enum PlanError {
         /// The most pairs.
         pairs: u32,
     },
+    /// Devices in an experiment that has no pairs.
+    #[error("devices are swapped between base and candidate, and this experiment has {0} arms: leave the devices out")]
+    DevicesOfArms(usize),
     /// Not two different devices.
     #[error("devices {0:?}: name none, or two that differ")]
     Devices(Vec<String>),
@@ -102,6 +108,7 @@ impl Plan {
             pairs,
             seed,
             looks: Vec::new(),
+            arms: Vec::new(),
             devices: Vec::new(),
             warm_up: WarmUp::Fixed(Seconds(0.0)),
             same_sides: false,
@@ -115,12 +122,13 @@ impl Plan {
     pub fn check(&self) -> Result<(), PlanError> {
         match &self.devices[..] {
             [] => {}
+            [_, ..] if !self.arms.is_empty() => return Err(PlanError::DevicesOfArms(self.arms.len())),
             [one, other] if one != other => {}
             _ => return Err(PlanError::Devices(self.devices.clone())),
         }
         let multiple = self.multiple();
         if self.pairs == 0 || !self.pairs.is_multiple_of(multiple) {
-            let what = if multiple == 4 { "order and devices" } else { "the order" };
+            let what = if self.devices.is_empty() { "the order" } else { "order and devices" };
             return Err(PlanError::Pairs { pairs: self.pairs, multiple, what });
         }
         let ascend = self.looks.windows(2).all(|two| two[0] < two[1]);
@@ -131,9 +139,15 @@ impl Plan {
         Ok(())
     }
 
-    /// What numbers of pairs must be a multiple of, so that all orders occur equally often: 2, with two devices 4.
+    /// What numbers of pairs must be a multiple of, so that all orders occur equally often: 2, with two devices 4. In larger
+    /// blocks as many as there are arms, so that each arm is at each place equally often.
     pub fn multiple(&self) -> u32 {
-        if self.devices.is_empty() { 2 } else { 4 }
+        if self.devices.is_empty() { self.runs_a_block() } else { 4 }
+    }
+
+    /// Runs of a block: 2 of a pair.
+    pub fn runs_a_block(&self) -> u32 {
+        if self.arms.is_empty() { 2 } else { self.arms.len() as u32 }
     }
 
     /// The next step, given what has happened.
@@ -150,7 +164,7 @@ impl Plan {
         }
         let cells = self.cells();
         let open = cells.iter().position(|cell| !ledger.is_done(Errand::Run(*cell)));
-        let complete = open.unwrap_or(cells.len()) as u32 / 2;
+        let complete = open.unwrap_or(cells.len()) as u32 / self.runs_a_block();
         // A pair of a decided experiment that was lost since is run again, and no other.
         if let Some(pairs) = ledger.decided().filter(|pairs| *pairs <= complete) {
             return Step::Decided(Why::Look { pairs });

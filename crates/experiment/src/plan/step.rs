@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum Errand {
     /// Base shows how long it takes to warm up.
     WarmUp,
-    /// A run of a pair.
+    /// A run of a pair or block.
     Run(Cell),
 }
 

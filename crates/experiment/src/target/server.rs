@@ -6,6 +6,7 @@ use firstcheck_load::{Stop, Target};
 use firstcheck_observe::{Address, Headers, HttpClient, Settings};
 use serde_json::Value;
 use std::{
+    collections::BTreeMap,
     fmt,
     net::{SocketAddr, TcpStream, ToSocketAddrs},
     path::{Path, PathBuf},
@@ -43,6 +44,8 @@ pub struct Hooks {
     pub ready_timeout: Duration,
     /// How long its processes may take to end before they are killed.
     pub grace: Duration,
+    /// Environment variables of its commands, beside those that this process has.
+    pub environment: BTreeMap<String, String>,
 }
 
 impl ServerTarget {
@@ -59,6 +62,7 @@ impl ServerTarget {
             start: hooks.start.iter().map(named).collect(),
             stop: hooks.stop.as_ref().map(|stop| stop.iter().map(named).collect()),
             ready: hooks.ready.as_ref().map(named),
+            environment: hooks.environment.iter().map(|(name, value)| (name.clone(), named(value))).collect(),
             ..*hooks
         });
         Ok(here)
@@ -87,7 +91,8 @@ impl fmt::Display for ServerTarget {
             // A command may hold a key: its hash tells it from another as well.
             Some(hooks) => {
                 let program = hooks.start.first().map_or("", String::as_str);
-                let hash = xxh3_64(hooks.start.join("\0").as_bytes());
+                let given = hooks.environment.iter().map(|(name, value)| format!("\0{name}={value}"));
+                let hash = xxh3_64((hooks.start.join("\0") + &given.collect::<String>()).as_bytes());
                 write!(f, "{} started by {program} ({hash:016x})", self.target.address)
             }
             None => write!(f, "{}", self.target.address),
@@ -101,7 +106,7 @@ pub struct Served {
     at: ServerTarget,
     running: Option<Running>,
     log: PathBuf,
-    role: &'static str,
+    role: String,
     device: Option<String>,
 }
 
@@ -110,8 +115,8 @@ impl Served {
     ///
     /// # Errors
     /// Another server at its address, or a command that cannot be started.
-    pub fn start(at: ServerTarget, role: &'static str, device: Option<&str>, log: &Path) -> Result<Self, Error> {
-        let mut served = Self { at, running: None, log: log.to_owned(), role, device: device.map(ToOwned::to_owned) };
+    pub fn start(at: ServerTarget, role: &str, device: Option<&str>, log: &Path) -> Result<Self, Error> {
+        let mut served = Self { at, running: None, log: log.to_owned(), role: role.to_owned(), device: device.map(ToOwned::to_owned) };
         if let Some(hooks) = &served.at.hooks {
             port_must_be_free(&served.at.target.address)?;
             if log.exists() {
@@ -173,7 +178,7 @@ impl Served {
             }
             let Some(running) = &mut self.running else { return Ok(()) };
             if let Some(status) = running.ended() {
-                return Err(Error::ServerEnded { role: self.role, status, log: running.last_words() });
+                return Err(Error::ServerEnded { role: self.role.clone(), status, log: running.last_words() });
             }
             let last = match runtime.block_on(client.get(&address, &Headers::default(), "*/*")) {
                 Ok(_) => return Ok(()),
@@ -185,7 +190,7 @@ impl Served {
             };
             if begun.elapsed() > hooks.ready_timeout {
                 let (seconds, log) = (hooks.ready_timeout.as_secs(), running.last_words());
-                return Err(Error::NotReady { role: self.role, seconds, last, log });
+                return Err(Error::NotReady { role: self.role.clone(), seconds, last, log });
             }
             std::thread::sleep(PAUSE);
         }
@@ -208,7 +213,9 @@ impl Served {
     /// What its commands are told of the run.
     fn environment(&self) -> Vec<(&str, &str)> {
         let device = self.device.as_deref().map(|device| ("FIRSTCHECK_DEVICE", device));
-        [("FIRSTCHECK_ROLE", self.role)].into_iter().chain(device).collect()
+        let given = self.at.hooks.iter().flat_map(|hooks| &hooks.environment);
+        let given = given.map(|(name, value)| (name.as_str(), value.as_str()));
+        [("FIRSTCHECK_ROLE", self.role.as_str())].into_iter().chain(device).chain(given).collect()
     }
 }
 

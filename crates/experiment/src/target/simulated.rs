@@ -20,14 +20,13 @@ pub struct SimulatedTarget {
 }
 
 impl SimulatedTarget {
-    /// What is simulated of it under `trace`. The scenes that the faults of `other` need are set up here as well, so that
-    /// the sides differ in nothing but what acts.
+    /// What is simulated of it under `trace`. The scenes that the faults of `all` deployments of the experiment need, itself
+    /// among them, are set up in each, so that they differ in nothing but what acts.
     ///
     /// # Errors
     /// A deployment that would not start.
-    pub fn against(&self, other: Option<&Self>, trace: &Trace) -> Result<Scenario, DeploymentError> {
-        let theirs = other.map_or(&[][..], |other| &other.faults);
-        let all: Vec<Fault> = self.faults.iter().chain(theirs).cloned().collect();
+    pub fn against(&self, all: &[&Self], trace: &Trace) -> Result<Scenario, DeploymentError> {
+        let all: Vec<Fault> = all.iter().flat_map(|one| one.faults.iter().cloned()).collect();
         fault::one_side(&self.deployment, trace, &self.faults, &all)
     }
 }

@@ -1,9 +1,10 @@
 //! An experiment that was cut at any point goes on, and ends as one that was not.
 
 use firstcheck_experiment::{
-    ab::{AbOptions, AbOutcome, Offer, ab},
+    ab::{AbOptions, AbOutcome, ab},
     ledger::{Begun, Entry, LedgerFile},
     plan::{Plan, WarmUp},
+    rig::Offer,
     target::{SimulatedTarget, Target},
 };
 use firstcheck_load::Stop;
@@ -111,7 +112,8 @@ fn cut(to: &Path, ledger_bytes: usize, bundle_files: usize, file_share: f64) {
         })
         .collect();
     let mut order = vec!["warm-up".to_owned()];
-    order.extend(begun().plan.cells().into_iter().map(firstcheck_experiment::drive::cell_folder));
+    let plan = begun().plan;
+    order.extend(plan.cells().iter().map(|cell| plan.folder(cell)));
     let mut open = order.into_iter().filter(|name| !done.contains(name));
     if let Some(next) = open.next() {
         let files = files(&to.join(next));

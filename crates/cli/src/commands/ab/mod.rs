@@ -20,11 +20,12 @@ use crate::{
 };
 use anyhow::bail;
 use firstcheck_experiment::{
-    ab::{AbOptions, AbOutcome, Offer, ab},
+    ab::{AbOptions, AbOutcome, ab},
     calibration::{Calibrations, annotate},
     drive::LEDGER,
     ledger::{Begun, LedgerFile},
     plan::{Plan, WarmUp},
+    rig::Offer,
     target::Target,
 };
 use firstcheck_load::Stop;

@@ -14,7 +14,7 @@ use firstcheck_experiment::{
 };
 use firstcheck_model::run::Role;
 use firstcheck_observe::Address;
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// How long a started server may take to be ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(600);
@@ -113,6 +113,7 @@ fn hooks(
         ready,
         ready_timeout: time("ready_timeout_s", ready_timeout_s, READY_TIMEOUT)?,
         grace: time("grace_s", grace_s, GRACE)?,
+        environment: BTreeMap::new(),
     }))
 }
 

@@ -1,6 +1,6 @@
 //! A run on a real deployment: the load client, with its progress told as it goes.
 
-use super::{Offer, bench::Order};
+use super::{Offer, Order};
 use crate::{drive::Tell, error::Error, event::Event, target::Served};
 use firstcheck_load::{Control, Limits, Options, Phase, Progress, Scrape, Stop};
 use firstcheck_model::{
@@ -26,8 +26,8 @@ impl Measured<'_> {
     ///
     /// # Errors
     /// A run that could not be made, or was told to end.
-    pub fn run(&self, trace: &Trace, order: &Order<'_>, tell: Tell<'_>) -> Result<(), Error> {
-        let trace = Arc::new(trace.clone().with_salt(order.salt.clone()));
+    pub fn run(&self, order: &Order<'_>, tell: Tell<'_>) -> Result<(), Error> {
+        let trace = Arc::new(Trace::clone(&order.trace).with_salt(order.salt.clone()));
         let options = self.options(order)?;
         let length = options.warm_up + options.duration.unwrap_or_default();
         let (sender, progress) = channel();
@@ -41,7 +41,7 @@ impl Measured<'_> {
             // The channel ends with the run, which holds its only sender.
             let running = scope.spawn(move || firstcheck_load::run(&trace, target, &options, bundle, &control));
             for seen in progress {
-                tell(event(order.role, &seen, length));
+                tell(event(order.role(), &seen, length));
             }
             running.join()
         });
@@ -59,7 +59,7 @@ impl Measured<'_> {
         options.seed = Some(order.seed);
         options.place = order.place.clone();
         options.slo = offer.slo;
-        options.load = offer.load;
+        options.load = order.load;
         options.cache = offer.cache;
         options.warm_up = duration(order.warm_up)?;
         options.duration = order.window;
