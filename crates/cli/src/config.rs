@@ -6,7 +6,7 @@ use firstcheck_analyze::{
     compare::Policy,
     settings::{Settings, UnknownSetting, nearest},
 };
-use firstcheck_experiment::ab::AbSection;
+use firstcheck_experiment::{ab::AbSection, isolate::IsolateSection};
 use firstcheck_model::{
     slo::{Slo, parse_duration},
     unit::Seconds,
@@ -36,6 +36,8 @@ pub struct Config {
     pub workload: Spec,
     /// What `ab` compares, and how, where its arguments do not say.
     pub ab: AbSection,
+    /// What `isolate` takes apart, where its arguments do not say.
+    pub isolate: IsolateSection,
     /// The objective where `--slo` is not given.
     slo: SloSection,
     /// Parameters of checks.

@@ -6,12 +6,7 @@ use crate::{
     ledger::{Begun, Entry, LedgerFile, Process, Standing},
     plan::{Cell, Errand, Plan, Step, WarmUp, Why},
 };
-use firstcheck_model::{
-    evidence::RunEvidence,
-    report::Verdict,
-    run::RunState,
-    unit::Seconds,
-};
+use firstcheck_model::{evidence::RunEvidence, report::Verdict, run::RunState, unit::Seconds};
 use std::path::{Path, PathBuf};
 
 /// Name of the ledger in an experiment's folder.
@@ -104,6 +99,8 @@ pub struct Driven {
     pub bundles: Vec<PathBuf>,
     /// Why it ended; `Err`: why it was interrupted.
     pub end: Result<Why, String>,
+    /// How long each run warmed up.
+    pub warm_up: Seconds,
 }
 
 /// Drives the plan of `begun` in `folder` until nothing is left to do or it is interrupted. What the ledger there says was
@@ -129,7 +126,7 @@ pub fn drive(begun: Begun, folder: &Path, bench: &mut dyn Bench, tell: &mut dyn 
             }
         }
     };
-    Ok(Driven { bundles: driver.bundles, end })
+    Ok(Driven { warm_up: driver.warm_up(), bundles: driver.bundles, end })
 }
 
 struct Driver<'d> {
@@ -188,14 +185,17 @@ impl Driver<'_> {
     fn run(&mut self, cell: Cell) -> Result<(), Error> {
         let name = self.plan.folder(&cell);
         let bundle = self.cleared(&name)?;
-        let warm_up = match self.plan.warm_up {
-            WarmUp::Fixed(warm_up) => warm_up,
-            WarmUp::Learnt => self.ledger.ledger().warm_up().unwrap_or(Seconds(0.0)),
-        };
-        let run = self.bench.run(cell, warm_up, &bundle, self.tell)?;
+        let run = self.bench.run(cell, self.warm_up(), &bundle, self.tell)?;
         self.ledger.append(Entry::RunDone { cell, bundle: name })?;
         self.add(cell, bundle, run);
         Ok(())
+    }
+
+    fn warm_up(&self) -> Seconds {
+        match self.plan.warm_up {
+            WarmUp::Fixed(warm_up) => warm_up,
+            WarmUp::Learnt => self.ledger.ledger().warm_up().unwrap_or(Seconds(0.0)),
+        }
     }
 
     /// Where a bundle goes. What an interrupted run has left there is of no use: the run is made again.

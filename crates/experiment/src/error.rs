@@ -48,6 +48,12 @@ pub enum Error {
         /// The ledger.
         path: PathBuf,
     },
+    /// Too few versions for a search.
+    #[error("a search takes two versions or more, in order, the first known to be good")]
+    Versions,
+    /// What was measured cannot be computed with.
+    #[error("cannot compute with what was measured")]
+    Statistics(#[from] firstcheck_stats::Error),
     /// The plan does not balance.
     #[error(transparent)]
     Plan(#[from] crate::plan::PlanError),

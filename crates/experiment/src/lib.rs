@@ -12,10 +12,12 @@ pub mod drive;
 pub mod error;
 pub mod event;
 pub mod fidelity;
+pub mod isolate;
 pub mod ledger;
 pub mod plan;
 pub mod rig;
 pub mod simulated;
+pub mod sweep;
 pub mod target;
 
 pub use error::Error;

@@ -16,6 +16,7 @@ pub mod first_look;
 pub mod gpu;
 pub mod hang;
 pub mod hardware;
+pub mod isolation;
 pub mod measurement;
 pub mod metric;
 pub mod moment;
@@ -27,6 +28,7 @@ pub mod run;
 pub mod signal;
 pub mod slo;
 pub mod span;
+pub mod sweep;
 pub mod trace_span;
 pub mod unit;
 

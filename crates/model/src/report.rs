@@ -5,8 +5,10 @@ use crate::{
     finding::Finding,
     fingerprint::{Fingerprint, Group, Impact},
     first_look::{Began, Change, Settles},
+    isolation::Isolation,
     metric::{Metric, Stat},
     run::{ClientHealth, Origin, Role, RunId, RunState},
+    sweep::Sweep,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::collections::BTreeMap;
@@ -499,6 +501,12 @@ pub struct Report {
     /// Codes of the checks that were asked about alone; empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<String>,
+    /// Which factor or version makes it worse; absent where that was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
+    /// At which rate the objective breaks; absent where that was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
     /// What the checks found.
     pub findings: Vec<Finding>,
     /// What is missing, what would settle most first.
@@ -545,6 +553,8 @@ impl Report {
             changes: Vec::new(),
             began: None,
             asked: Vec::new(),
+            isolation: None,
+            sweep: None,
             findings: Vec::new(),
             settles: Vec::new(),
             read: Vec::new(),

@@ -6,6 +6,7 @@
 
 mod deployments;
 mod evidence;
+mod isolation;
 mod layout;
 mod markdown;
 mod metrics;
@@ -14,6 +15,7 @@ mod sides;
 mod signatures;
 mod source;
 mod stages;
+mod sweep;
 mod terminal;
 mod tone;
 mod words;

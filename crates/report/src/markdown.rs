@@ -1,9 +1,9 @@
 //! Tables for a pull request.
 
 use crate::{
-    Style, deployments, evidence,
+    Style, deployments, evidence, isolation,
     layout::{Align, Table, escape},
-    metrics, number, sides, signatures, source, stages, words,
+    metrics, number, sides, signatures, source, stages, sweep, words,
 };
 use firstcheck_model::{
     finding::{Cause, Finding, FollowUp, Outcome},
@@ -36,6 +36,13 @@ pub(crate) fn page(report: &Report, style: &Style) -> String {
     blocks.extend(differences(report));
     if !report.cells.is_empty() {
         blocks.push(format!("### Cells\n\n{}", signatures::cells(&report.cells).markdown()));
+    }
+    for (title, table) in report.isolation.iter().flat_map(|found| isolation::tables(found, style.all)) {
+        blocks.push(format!("### {title}\n\n{}", table.markdown()));
+    }
+    if let Some(found) = &report.sweep {
+        blocks.push(sweep::summary(found).markdown());
+        blocks.extend(sweep::levels(found).iter().map(|(title, table)| format!("### {title}\n\n{}", table.markdown())));
     }
     blocks.extend(metric_table(report, style.all));
     blocks.extend(signature_list(report));

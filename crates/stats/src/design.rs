@@ -63,16 +63,26 @@ impl Design {
     /// [`Error::TooFewPairs`] when no degree of freedom is left,
     /// [`Error::Confounded`] when the covariates together equal a constant.
     pub fn new(pairs: usize, covariates: &[&[Code]]) -> Result<Self, Error> {
+        let columns: Vec<Vec<f64>> = covariates.iter().map(|codes| codes.iter().map(|c| c.value()).collect()).collect();
+        Self::with_columns(pairs, &columns)
+    }
+
+    /// The same with covariates of any values. The effect is that where all of them are 0.
+    ///
+    /// # Errors
+    /// As [`Design::new`], and [`Error::NotFinite`] for a value that is none.
+    pub fn with_columns(pairs: usize, columns: &[Vec<f64>]) -> Result<Self, Error> {
         let mut basis: Vec<Vec<f64>> = Vec::new();
         let mut fitted = Vec::new();
-        for (index, codes) in covariates.iter().enumerate() {
-            if codes.len() != pairs {
-                return Err(Error::Length { what: "a covariate", expected: pairs, found: codes.len() });
+        for (index, values) in columns.iter().enumerate() {
+            if values.len() != pairs {
+                return Err(Error::Length { what: "a covariate", expected: pairs, found: values.len() });
             }
-            if codes.windows(2).all(|w| w[0] == w[1]) {
+            finite("a covariate", values)?;
+            if values.windows(2).all(|w| w[0] == w[1]) {
                 continue;
             }
-            let mut column: Vec<f64> = codes.iter().map(|c| c.value()).collect();
+            let mut column = values.clone();
             let before = norm(&column);
             project_out(&basis, &mut column);
             let left = norm(&column);

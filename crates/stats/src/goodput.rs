@@ -47,6 +47,12 @@ impl Counts {
         Ok(Self { good, offered })
     }
 
+    /// How many were offered.
+    #[must_use]
+    pub fn offered(self) -> u64 {
+        self.offered
+    }
+
     /// Good / offered.
     #[must_use]
     pub fn share(self) -> f64 {

@@ -11,12 +11,12 @@
 //! | values of one run, some of them unbounded | [`quantile`], [`goodput`], [`ratio`], [`proportion`] |
 //! | one difference a pair | [`ratio::log_ratio`], [`goodput::difference`], [`asymmetry`] |
 //! | effect, interval and p value over K pairs | [`design`], [`paired`], [`estimate`] |
-//! | decision against a margin | [`gate`], [`max_t`], [`sequential`], [`mde`] |
+//! | decision against a margin | [`gate`], [`max_t`], [`holm`], [`sequential`], [`mde`] |
 //! | one run a side | [`batches`], [`welch`], [`prediction`] |
 //! | mean over pairs of what has no t statistic | [`resample`] |
 //! | diagnostics of one run | [`mser`], [`change`], [`rank`], [`modes`], [`period`] |
 //! | a queue by its moments | [`queue`] |
-//! | parameters of a model | [`simplex`], [`non_negative`] |
+//! | parameters of a model | [`simplex`], [`non_negative`], [`crossing`] |
 //!
 //! An unbounded value is +∞ inside a [`quantile::Sample`] and an explicit
 //! variant in every difference. No function makes a NaN out of numbers,
@@ -25,11 +25,13 @@
 pub mod asymmetry;
 pub mod batches;
 pub mod change;
+pub mod crossing;
 pub mod design;
 mod error;
 pub mod estimate;
 pub mod gate;
 pub mod goodput;
+pub mod holm;
 pub mod max_t;
 pub mod mde;
 pub mod modes;

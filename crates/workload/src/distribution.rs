@@ -4,13 +4,17 @@ use crate::{
     error::ParseError,
     notation::{Arguments, as_text, number, whole},
 };
-use rand::{Rng, RngExt};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, StandardNormal};
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
 /// Largest number that a distribution may give; lognormal tails end here if no `max` is given.
 pub const LARGEST: u32 = 16_777_216;
+
+/// Draws behind a mean that no formula tells.
+pub const MEAN_DRAWS: u32 = 100_000;
 
 const FORMS: &str = "`512`, `fixed:512`, `uniform:100-500`, `lognormal:512,0.8` (median, sigma), \
      `lognormal:mean=512,sigma=0.8,min=16,max=4096`, or a mixture `0.9*lognormal:256,0.8 + 0.1*uniform:4096-12288`";
@@ -79,6 +83,40 @@ impl Distribution {
         let min = min.min(LARGEST);
         let max = Some(max.clamp(min, LARGEST));
         Self { parts: vec![(1.0, Shape::LogNormal { centre, sigma, min, max })] }
+    }
+
+    /// Numbers of that mean whose standard deviation is this part of it (lognormal; 0: always the mean).
+    ///
+    /// # Example: spread without another mean
+    /// ```
+    /// use firstcheck_workload::distribution::Distribution;
+    /// assert_eq!(Distribution::spread(512.0, 0.0), Distribution::fixed(512));
+    /// let wide = Distribution::spread(512.0, 1.0);
+    /// assert!((wide.mean() / 512.0 - 1.0).abs() < 0.02, "{}", wide.mean());
+    /// ```
+    pub fn spread(mean: f64, cv: f64) -> Self {
+        let mean = mean.max(1.0).clamp(1.0, f64::from(LARGEST));
+        let cv = cv.max(0.0);
+        if cv == 0.0 {
+            return Self::fixed(mean.round() as u32);
+        }
+        let sigma = (1.0 + cv * cv).ln().sqrt().min(5.0);
+        Self { parts: vec![(1.0, Shape::LogNormal { centre: Centre::Mean(mean), sigma, min: 1, max: None })] }
+    }
+
+    /// Mean of what it gives, bounds included: of [`MEAN_DRAWS`] draws under a fixed seed, where no formula tells it.
+    pub fn mean(&self) -> f64 {
+        let total: f64 = self.parts.iter().map(|(weight, _)| weight).sum();
+        let mut random = ChaCha8Rng::seed_from_u64(0);
+        let mut of = |shape: &Shape| match *shape {
+            Shape::Fixed(value) => f64::from(value),
+            Shape::Uniform { low, high } => f64::midpoint(f64::from(low), f64::from(high)),
+            Shape::LogNormal { .. } => {
+                let draws = (0..MEAN_DRAWS).map(|_| f64::from(shape.sample(&mut random)));
+                draws.sum::<f64>() / f64::from(MEAN_DRAWS)
+            }
+        };
+        self.parts.iter().map(|(weight, shape)| weight / total * of(shape)).sum()
     }
 
     /// `self` with weight `1 - share`, `other` with weight `share` (taken into 0 to 1).

@@ -283,6 +283,12 @@ pub fn compare_told(
     report
 }
 
+/// How much a run's queue grew over its window: median TTFT of its last quarter over that of its first; `None` where that
+/// cannot be told.
+pub fn queue_growth(run: &RunEvidence, policy: &Policy) -> Option<f64> {
+    Reading::of(run, Told::default(), &[], policy).0.growth
+}
+
 /// A single run's own report: its metrics stand as `candidate`, nothing is compared.
 pub fn describe(run: &RunEvidence, policy: &Policy) -> Report {
     let keys = plan(policy);

@@ -41,7 +41,7 @@ mod totals;
 mod twins;
 mod view;
 
-pub use comparison::{Comparison, compare, compare_told, describe};
+pub use comparison::{Comparison, compare, compare_told, describe, queue_growth};
 pub use condition::Condition;
 pub use difference::Differences;
 pub use effects::Effect;

@@ -21,6 +21,7 @@ mod conventions;
 mod differences;
 mod examine;
 mod first_look;
+mod isolate;
 mod ledgers;
 mod memory_ledgers;
 mod onset;

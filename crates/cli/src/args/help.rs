@@ -7,8 +7,8 @@ use clap::{Command, CommandFactory};
 const JOBS: &[(&str, &[&str])] = &[
     ("See it work", &["demo"]),
     ("Diagnose", &["diagnose", "explain", "capture"]),
-    ("Measure", &["run", "ab", "fingerprint"]),
-    ("Judge", &["compare"]),
+    ("Measure", &["run", "ab", "sweep", "fingerprint"]),
+    ("Judge", &["compare", "isolate"]),
     ("Rehearse", &["sim"]),
     ("Files", &["import", "report"]),
     ("Install", &["completions", "man"]),

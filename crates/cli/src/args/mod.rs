@@ -10,12 +10,14 @@ mod fingerprint;
 mod help;
 mod import;
 mod install;
+mod isolate;
 mod report;
 mod run;
 mod sim;
+mod sweep;
 mod value;
 
-pub use ab::{AbArgs, AbPeriodArgs, PlanArgs, SidesArgs};
+pub use ab::{AbArgs, AbPeriodArgs, AbRecordArgs, PlanArgs, SidesArgs};
 pub use capture::CaptureArgs;
 pub use compare::CompareArgs;
 pub use demo::DemoArgs;
@@ -24,12 +26,14 @@ pub use explain::{ExplainArgs, ExplainFormat};
 pub use fingerprint::FingerprintArgs;
 pub use import::ImportArgs;
 pub use install::{CompletionsArgs, ManArgs};
+pub use isolate::{FactorArg, ForbidArg, IsolateArgs, WhatArgs};
 pub use report::ReportArgs;
 pub use run::{ApiArg, ArrivalArgs, AskArgs, CacheArg, RecordArgs, RunArgs, WindowArgs, WorkloadArgs};
 pub use sim::{
     DeploymentArgs, EngineArg, FaultArgs, FaultFormat, FaultsArgs, ServeArgs, SimArgs, SimArrivalArgs, SimRecordArgs,
     SimRunArgs, SimTargetArgs, SimVerb,
 };
+pub use sweep::SweepArgs;
 pub use value::{ArrivalsArg, BaseArg, SaltArg, When};
 
 use clap::{
@@ -147,8 +151,10 @@ pub enum Verb {
     Capture(Box<CaptureArgs>),
     Run(Box<RunArgs>),
     Ab(Box<AbArgs>),
+    Sweep(Box<SweepArgs>),
     Fingerprint(FingerprintArgs),
     Compare(CompareArgs),
+    Isolate(Box<IsolateArgs>),
     Sim(SimArgs),
     Import(ImportArgs),
     Report(ReportArgs),
@@ -171,8 +177,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap:
 }
 
 /// Arguments whose values may hold a password or a key: clap repeats a value that it refuses.
-const MAY_HOLD_SECRETS: [&str; 7] =
-    ["--url", "--prometheus", "--header", "--extra-body", "--scrape", "--base", "--candidate"];
+const MAY_HOLD_SECRETS: [&str; 8] =
+    ["--url", "--prometheus", "--header", "--extra-body", "--scrape", "--base", "--candidate", "--target"];
 
 fn without_secrets(mut error: clap::Error) -> clap::Error {
     let secret = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(name))

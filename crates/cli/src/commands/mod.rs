@@ -9,10 +9,13 @@ pub mod explain;
 pub mod fingerprint;
 pub mod import;
 pub mod install;
+pub mod isolate;
+mod prepared;
 mod reading;
 pub mod report;
 pub mod run;
 pub mod sim;
+pub mod sweep;
 
 use anyhow::bail;
 use std::path::{Path, PathBuf};

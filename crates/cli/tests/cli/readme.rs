@@ -65,6 +65,9 @@ const CODES: &[(&str, &[i32])] = &[
     // A run shortened to seconds is too short to tell.
     ("diagnose after --symptom", &[0, 3]),
     ("capture", &[0]),
+    ("isolate", &[1]),
+    ("isolate --plan", &[0]),
+    ("sweep", &[0]),
     ("sim faults", &[0]),
     ("sim run", &[0]),
 ];
@@ -99,6 +102,9 @@ const GUIDES: [&str; 6] = [
     "docs/how-to/capture-before-a-rollback.md",
     "docs/how-to/no-gpu-at-hand.md",
 ];
+
+/// Other pages whose commands are run, all of them on simulated deployments.
+const PAGES: [&str; 2] = ["docs/isolate.md", "docs/sweep.md"];
 
 /// Commands of a page without their comments, in order.
 fn commands(page: &str) -> Vec<String> {
@@ -147,9 +153,26 @@ fn codes(command: &str) -> &'static [i32] {
     }
 }
 
+/// Words of a command; what stands between single quotes is one.
+fn words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for (at, part) in command.split('\'').enumerate() {
+        let quoted = at % 2 == 1;
+        for (nth, word) in part.split(|c: char| !quoted && c == ' ').enumerate() {
+            if nth > 0 {
+                words.push(String::new());
+            }
+            words.last_mut().unwrap().push_str(word);
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 fn call(bench: &Bench, command: &str, url: &str) -> Said {
     let command = command.replace(URL, url);
-    let said = bench.call(&command.split_whitespace().collect::<Vec<_>>());
+    let words = words(&command);
+    let said = bench.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(codes(&command).contains(&said.code), "{command}\nexit code {}\n{}\n{}", said.code, said.out, said.err);
     assert!(!said.out.is_empty(), "{command} says nothing");
     said
@@ -187,6 +210,11 @@ fn every_guide_works_as_it_stands() {
     let mut found = Vec::new();
     pages(&root().join("docs/how-to"), &mut found);
     assert_eq!(found.len() + 1, GUIDES.len(), "a guide is not in GUIDES: {found:?}");
+}
+
+#[test]
+fn every_page_on_simulated_deployments_works_as_it_stands() {
+    PAGES.iter().for_each(|page| run(page));
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! What an experiment will take, before anything is started.
 
-use super::AbOptions;
 use crate::{
     calibration::{Calibrations, mix},
     plan::{Plan, WarmUp, warm_up},
+    rig::Offer,
+    target::Target,
 };
+use firstcheck_analyze::compare::Policy;
 use firstcheck_model::{
     metric::{Metric, Stat},
     unit::Seconds,
@@ -20,13 +22,15 @@ pub const ASSUMED_S_D: f64 = 0.05;
 /// What an experiment will take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecast {
-    /// Pairs at which it may end: its looks, or all of them.
+    /// Pairs or blocks at which it may end: its looks, or all of them.
     pub pairs: Vec<u32>,
+    /// Runs of each.
+    pub runs_a_block: u32,
     /// Longest time of one run: start, warm-up, window. `None` where it lasts as long as its requests take.
     pub run: Option<Seconds>,
     /// Whether servers are started for each run.
     pub starts: bool,
-    /// Whether time is virtual on both sides.
+    /// Whether time is virtual in all of them.
     pub is_virtual: bool,
     /// Requests that are due in a window at a time of their own.
     pub requests: u64,
@@ -58,7 +62,7 @@ pub struct GateForecast {
 impl Forecast {
     /// How long so many pairs take at most, without the run that shows the warm-up; `None` where no run's length is known.
     pub fn minutes(&self, pairs: u32) -> Option<f64> {
-        Some(f64::from(pairs) * 2.0 * self.run?.0 / 60.0)
+        Some(f64::from(pairs * self.runs_a_block) * self.run?.0 / 60.0)
     }
 
     /// Whether a window is known to hold too few requests for a metric that needs so many.
@@ -67,18 +71,24 @@ impl Forecast {
     }
 }
 
-/// What `options` will take. What is `known` of base against itself on this mix tells how much a metric spreads.
+/// What runs of `targets` by that plan will take. What is `known` of base against itself on this mix tells how much a metric
+/// spreads.
 ///
 /// # Errors
 /// A trace that cannot be made.
-pub fn forecast(options: &AbOptions, known: &Calibrations) -> Result<Forecast, crate::Error> {
-    let plan = &options.begun.plan;
+pub fn forecast(
+    plan: &Plan,
+    targets: &[Target],
+    offer: &Offer,
+    policy: &Policy,
+    known: &Calibrations,
+) -> Result<Forecast, crate::Error> {
     plan.check()?;
     let warm_up = match plan.warm_up {
         WarmUp::Fixed(length) => length,
         WarmUp::Learnt => Seconds(warm_up::LEAST_S),
     };
-    let trace = (options.offer.trace)(warm_up).map_err(crate::Error::Trace)?;
+    let trace = (offer.trace)(warm_up).map_err(crate::Error::Trace)?;
     let calibration = known.on(&mix(&trace.description));
     let own_time = |due: Due| match due {
         Due::At(at) => at.seconds(),
@@ -87,11 +97,11 @@ pub fn forecast(options: &AbOptions, known: &Calibrations) -> Result<Forecast, c
     let due: Vec<f64> = trace.items.iter().filter_map(|item| own_time(item.due)).collect();
     let others_follow = due.len() < trace.len();
     let last = || due.iter().copied().reduce(f64::max).filter(|_| !others_follow);
-    let window_end = options.offer.window.map(|window| warm_up.0 + window.as_secs_f64());
+    let window_end = offer.window.map(|window| warm_up.0 + window.as_secs_f64());
     let end = window_end.or_else(last);
-    let starts = [&options.base, &options.candidate].iter().any(|t| t.server().is_some_and(|s| s.hooks.is_some()));
+    let starts = targets.iter().any(|t| t.server().is_some_and(|s| s.hooks.is_some()));
     let pairs = if plan.looks.is_empty() { vec![plan.pairs] } else { plan.looks.clone() };
-    let gates = options.policy.gates.iter().map(|gate| {
+    let gates = policy.gates.iter().map(|gate| {
         let known = calibration.and_then(|c| c.spread(gate.metric, &gate.stat().to_string()));
         let s_d = known.unwrap_or(ASSUMED_S_D);
         GateForecast {
@@ -107,9 +117,10 @@ pub fn forecast(options: &AbOptions, known: &Calibrations) -> Result<Forecast, c
     Ok(Forecast {
         gates: gates.collect(),
         pairs: pairs.clone(),
+        runs_a_block: plan.runs_a_block(),
         run: end.map(|end| Seconds(end.max(warm_up.0) + if starts { START_S } else { 0.0 })),
         starts,
-        is_virtual: options.base.simulated().is_some() && options.candidate.simulated().is_some(),
+        is_virtual: targets.iter().all(|target| target.simulated().is_some()),
         requests: due.iter().filter(|at| **at >= warm_up.0 && window_end.is_none_or(|end| **at < end)).count() as u64,
         others_follow,
     })

@@ -14,7 +14,7 @@ use crate::{
     rig::{Offer, Rig},
     target::Target,
 };
-use bench::AbBench;
+pub(crate) use bench::AbBench;
 use firstcheck_analyze::{compare::Policy, judge::judge, settings::Settings};
 use firstcheck_ingest::{Input, Limits, collect};
 use firstcheck_load::Stop;
@@ -72,7 +72,7 @@ pub fn ab(options: AbOptions, tell: &mut dyn FnMut(Event)) -> Result<AbOutcome, 
     let AbOptions { begun, base, candidate, offer, policy, settings, out, stop } = options;
     let rig = Rig::new("ab", begun.clone(), vec![base, candidate], offer, (out.clone(), stop));
     let mut bench = AbBench { rig, policy, runs: Runs::default() };
-    let Driven { bundles, end } = drive(begun.clone(), &out, &mut bench, tell)?;
+    let Driven { bundles, end, .. } = drive(begun.clone(), &out, &mut bench, tell)?;
     let (base, candidate) = (side(bench.runs.take(0)), side(bench.runs.take(1)));
     let pairs = base.runs.len().min(candidate.runs.len());
     let mix = base.runs.first().map(|run| calibration::mix(&run.info.workload.description));

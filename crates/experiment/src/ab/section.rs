@@ -1,6 +1,7 @@
 //! `[ab]` of `firstcheck.toml`.
 
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// What `ab` does where its arguments do not say.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -28,6 +29,8 @@ pub struct SideSection {
     pub start: Vec<String>,
     /// Command that stops it; without one its processes are told to end. They are ended for sure in either case.
     pub stop: Vec<String>,
+    /// Environment variables of its commands.
+    pub env: BTreeMap<String, String>,
     /// Address that answers with success once it is ready; without one `/health`.
     pub ready_url: Option<String>,
     /// Seconds that it may take to be ready; 600 without.

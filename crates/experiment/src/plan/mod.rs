@@ -9,6 +9,7 @@ mod step;
 pub mod warm_up;
 
 pub use order::Cell;
+pub(crate) use order::file_name;
 pub use step::{Errand, Step, Why};
 
 use crate::ledger::Ledger;

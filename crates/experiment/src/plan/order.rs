@@ -62,7 +62,14 @@ impl Plan {
         let cell = |order: u8| {
             let role = sides[usize::from(order)];
             let device = (!self.devices.is_empty()).then(|| u8::from((role == Role::Base) != base_on_first));
-            Cell { pair, role, order, arm: None, device, seed: self.run_seed(pair, usize::from(role == Role::Candidate)) }
+            Cell {
+                pair,
+                role,
+                order,
+                arm: None,
+                device,
+                seed: self.run_seed(pair, usize::from(role == Role::Candidate)),
+            }
         };
         [cell(0), cell(1)]
     }
@@ -111,6 +118,7 @@ impl Plan {
 
 /// A name in which what has no place in one of a file is a dash.
 pub(crate) fn file_name(text: &str) -> String {
+    let text = text.replace(" + ", "+");
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-');
     let name: String = text.chars().map(|c| if fits(c) { c } else { '-' }).collect();
     if name.starts_with('.') { format!("-{name}") } else { name }

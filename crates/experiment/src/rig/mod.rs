@@ -199,13 +199,13 @@ impl Rig {
     /// Runs a cell on the trace that all runs replay.
     pub fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path, tell: Tell<'_>) -> Result<RunEvidence, Error> {
         let trace = self.trace(warm_up)?;
-        self.run_on(trace, cell, warm_up, bundle, tell)
+        self.run_on((trace, None), cell, warm_up, bundle, tell)
     }
 
-    /// Runs a cell on a trace of its own.
+    /// Runs a cell on a trace of its own, under a condition by name.
     pub fn run_on(
         &mut self,
-        trace: Arc<Trace>,
+        (trace, condition): (Arc<Trace>, Option<String>),
         cell: Cell,
         warm_up: Seconds,
         bundle: &Path,
@@ -217,7 +217,7 @@ impl Rig {
             name: simulated::run_name(&experiment, cell, &self.begun.plan),
             trace,
             seed: cell.seed,
-            place: Some(simulated::place(&experiment, cell, &self.begun.plan)),
+            place: Some(PairPlace { cell: condition, ..simulated::place(&experiment, cell, &self.begun.plan) }),
             load: self.offer.load,
             warm_up,
             window: self.offer.window,

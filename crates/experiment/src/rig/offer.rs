@@ -2,15 +2,16 @@
 
 use firstcheck_model::{run::CacheState, slo::Slo, unit::Seconds};
 use firstcheck_workload::trace::Trace;
-use std::time::Duration;
+use std::{rc::Rc, time::Duration};
 
 /// Why a trace could not be made.
 pub type TraceError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What is offered to all arms.
+#[derive(Clone)]
 pub struct Offer {
     /// The trace that covers a warm-up of that length and the window after it.
-    pub trace: Box<dyn Fn(Seconds) -> Result<Trace, TraceError>>,
+    pub trace: Rc<dyn Fn(Seconds) -> Result<Trace, TraceError>>,
     /// Length of the window; `None`: to the end of the trace.
     pub window: Option<Duration>,
     /// Objective of goodput, noted in each run.

@@ -116,7 +116,13 @@ impl Served {
     /// # Errors
     /// Another server at its address, or a command that cannot be started.
     pub fn start(at: ServerTarget, role: &str, device: Option<&str>, log: &Path) -> Result<Self, Error> {
-        let mut served = Self { at, running: None, log: log.to_owned(), role: role.to_owned(), device: device.map(ToOwned::to_owned) };
+        let mut served = Self {
+            at,
+            running: None,
+            log: log.to_owned(),
+            role: role.to_owned(),
+            device: device.map(ToOwned::to_owned),
+        };
         if let Some(hooks) = &served.at.hooks {
             port_must_be_free(&served.at.target.address)?;
             if log.exists() {

@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
+    rc::Rc,
     sync::LazyLock,
     time::Duration,
 };
@@ -32,7 +33,7 @@ fn begun() -> Begun {
 
 fn options(out: &Path) -> AbOptions {
     let offer = Offer {
-        trace: Box::new(|warm_up| Ok(mixed(((warm_up.0 + 20.0) * 3.0) as u32, 3.0, 1)?)),
+        trace: Rc::new(|warm_up: Seconds| Ok(mixed(((warm_up.0 + 20.0) * 3.0) as u32, 3.0, 1)?)),
         window: Some(Duration::from_secs(20)),
         slo: Some(Slo { ttft: Some(Seconds(1.0)), ..Slo::default() }),
         load: None,

@@ -5,9 +5,9 @@ mod first_screen;
 mod stages;
 
 use crate::{
-    Style, deployments, evidence,
+    Style, deployments, evidence, isolation,
     layout::{Table, tame, wrap},
-    metrics, number, sides, signatures,
+    metrics, number, sides, signatures, sweep,
     tone::{self, Tone},
     words,
 };
@@ -87,6 +87,8 @@ pub(crate) fn page(report: &Report, style: &Style) -> String {
     differences(&mut page, report);
     one_sided(&mut page, report);
     cells(&mut page, report);
+    isolated(&mut page, report);
+    swept(&mut page, report);
     metric_table(&mut page, report);
     signature_list(&mut page, report);
     stages::stages(&mut page, &report.stages);
@@ -221,6 +223,24 @@ fn cells(page: &mut Page, report: &Report) {
     if !report.cells.is_empty() {
         page.heading("Cells");
         table(page, &signatures::cells(&report.cells));
+    }
+}
+
+fn isolated(page: &mut Page, report: &Report) {
+    let Some(found) = &report.isolation else { return };
+    for (title, laid) in isolation::tables(found, page.style.all) {
+        page.heading(title);
+        table(page, &laid);
+    }
+}
+
+fn swept(page: &mut Page, report: &Report) {
+    let Some(found) = &report.sweep else { return };
+    page.line("");
+    table(page, &sweep::summary(found));
+    for (title, laid) in sweep::levels(found) {
+        page.heading(&title);
+        table(page, &laid);
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod change;
 mod coverage;
+mod crossing;
 mod goodput;
 mod max_t;
 mod mde;

@@ -1,43 +1,28 @@
 //! `firstcheck ab`: interleaved pairs of runs, and what they say.
 
-mod plan;
-mod sides;
+pub(super) mod plan;
+pub(super) mod sides;
 
 use super::{
-    free_folder, is_used,
-    run::{
-        interrupt,
-        workload::{Workload, random},
-    },
-    sim::run::process,
+    prepared::{Asked, Prepared, folder, prepare},
+    run::interrupt,
 };
 use crate::{
     app::Context,
-    args::{AbArgs, AbPeriodArgs, CacheArg, PlanArgs, SaltArg, WindowArgs, WorkloadArgs},
+    args::{AbArgs, PlanArgs},
     config::Config,
     output::Output,
     progress,
 };
-use anyhow::bail;
 use firstcheck_experiment::{
     ab::{AbOptions, AbOutcome, ab},
     calibration::{Calibrations, annotate},
-    drive::LEDGER,
-    ledger::{Begun, LedgerFile},
-    plan::{Plan, WarmUp},
-    rig::Offer,
-    target::Target,
+    ledger::Begun,
+    plan::Plan,
 };
 use firstcheck_load::Stop;
-use firstcheck_model::{exit_code::exit_code, report::Unread, unit::Seconds};
-use firstcheck_workload::arrivals::ArrivalProcess;
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use firstcheck_model::{exit_code::exit_code, report::Unread};
 
-/// Seed of simulated deployments where none is given: equal arguments give equal bundles.
-const DEFAULT_SEED: u64 = 1;
 /// Pairs where nothing says how many.
 const DEFAULT_PAIRS: u32 = 8;
 /// Looks of `--sequential` on one device, and on two.
@@ -82,50 +67,24 @@ pub fn run(args: AbArgs, context: &Context) -> anyhow::Result<u8> {
 }
 
 fn options(args: AbArgs, config: &Config) -> anyhow::Result<(AbOptions, Vec<Unread>)> {
-    let out = folder(args.record.out)?;
+    let out = folder(args.record.out.clone(), "ab")?;
     let aa = args.plan.aa;
     let (base, candidate, devices) = sides::sides(args.sides, args.asked, aa, &config.ab)?;
-    let earlier = LedgerFile::peek(&out.join(LEDGER))?;
     let simulated = base.simulated().is_some() && candidate.simulated().is_some();
-    let fresh_seed = || if simulated { DEFAULT_SEED } else { random() & 0xffff_ffff };
-    let seed = args.workload.seed.or(earlier.as_ref().map(|begun| begun.plan.seed)).unwrap_or_else(fresh_seed);
-    let nonce = match &args.workload.salt {
-        SaltArg::Auto if simulated => None,
-        SaltArg::Auto => {
-            earlier.and_then(|begun| begun.nonce).or_else(|| Some(format!("{:012x}", random() & 0xffff_ffff_ffff)))
-        }
-        SaltArg::None => None,
-        SaltArg::Text(text) => Some(text.clone()),
-    };
-    let period = period(&args.period);
-    let workload = Workload::new(offered(args.workload, seed), &period, &config.workload)?;
-    let process = process(&args.arrivals, &workload, &config.workload)?;
-    // Made once before anything is started: what is wrong with it is said now.
-    let (_, unread) = workload.trace(process)?;
-    let mut policy = config.policy(args.record.slo);
-    let slo = policy.slo;
-    let plan = plan(&args.plan, &period, devices, seed, config);
+    let asked = Asked { workload: args.workload, arrivals: args.arrivals, period: args.period, record: args.record };
+    let Prepared { seed, nonce, warm_up, offer, mut policy, mut subject, unread, .. } =
+        prepare(asked, &out, simulated, config)?;
+    let plan = Plan { warm_up, ..plan(&args.plan, devices, seed, config) };
     policy.looks.clone_from(&plan.looks);
-    let subject = subject(&base, &candidate, &workload, process, &slo.map_or("none".into(), |slo| slo.to_string()))?;
-    let (window, cache) = (workload.window, workload.cache);
-    let offer = Offer {
-        trace: Box::new(move |warm_up| {
-            let length = std::time::Duration::try_from_secs_f64(warm_up.0)?;
-            Ok(workload.trace_after(length, process)?.0)
-        }),
-        window,
-        slo,
-        load: args.record.load,
-        cache,
-        drain: args.period.drain,
-        scrape_interval: args.record.scrape_interval,
-    };
+    for (name, side) in [("base", &base), ("candidate", &candidate)] {
+        subject.insert(name.into(), side.to_string());
+    }
     let begun = Begun { plan, subject, nonce };
     let settings = config.check.clone();
     Ok((AbOptions { begun, base, candidate, offer, policy, settings, out, stop: Stop::default() }, unread))
 }
 
-fn plan(args: &PlanArgs, period: &WindowArgs, devices: Vec<String>, seed: u64, config: &Config) -> Plan {
+fn plan(args: &PlanArgs, devices: Vec<String>, seed: u64, config: &Config) -> Plan {
     let looks = match (args.sequential, args.looks.is_empty()) {
         (true, _) => LOOKS[usize::from(!devices.is_empty())].to_vec(),
         (false, false) => args.looks.clone(),
@@ -133,50 +92,5 @@ fn plan(args: &PlanArgs, period: &WindowArgs, devices: Vec<String>, seed: u64, c
         (false, true) => Vec::new(),
     };
     let pairs = looks.last().copied().or(args.pairs).or(config.ab.pairs).unwrap_or(DEFAULT_PAIRS);
-    let warm_up = period.warm_up.map_or(WarmUp::Learnt, |length| WarmUp::Fixed(Seconds(length.as_secs_f64())));
-    Plan { looks, devices, warm_up, same_sides: args.aa, ..Plan::of_pairs(pairs, seed) }
-}
-
-/// What tells the experiment from another, in words.
-fn subject(
-    base: &Target,
-    candidate: &Target,
-    workload: &Workload,
-    process: Option<ArrivalProcess>,
-    slo: &str,
-) -> anyhow::Result<BTreeMap<String, String>> {
-    let window = workload.window.map_or_else(|| "to the end".into(), |window| format!("{window:?}"));
-    let arrivals = process.map_or_else(|| "as the workload says".into(), |process| process.to_string());
-    let all = [
-        ("base", base.to_string()),
-        ("candidate", candidate.to_string()),
-        ("workload", workload.described()?),
-        ("arrivals", arrivals),
-        ("window", window),
-        ("slo", slo.to_owned()),
-    ];
-    Ok(all.map(|(name, value)| (name.to_owned(), value)).into())
-}
-
-fn period(args: &AbPeriodArgs) -> WindowArgs {
-    WindowArgs { duration: args.duration, requests: args.requests, warm_up: args.warm_up }
-}
-
-/// A new folder, or one with a ledger, which then goes on.
-fn folder(out: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    let Some(out) = out else { return free_folder(Path::new(""), "firstcheck-ab") };
-    if is_used(&out) && !out.join(LEDGER).exists() {
-        bail!("{} is neither empty nor of an earlier ab: name a new folder with --out", out.display());
-    }
-    Ok(out)
-}
-
-/// What is offered. Prompts are salted a run where servers outlive it, not here.
-fn offered(mut args: WorkloadArgs, seed: u64) -> WorkloadArgs {
-    if args.salt != SaltArg::None {
-        args.cache = args.cache.or(Some(CacheArg::Cold));
-    }
-    args.salt = SaltArg::None;
-    args.seed = Some(seed);
-    args
+    Plan { looks, devices, same_sides: args.aa, ..Plan::of_pairs(pairs, seed) }
 }

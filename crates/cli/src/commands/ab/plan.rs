@@ -4,7 +4,7 @@ use crate::output;
 use firstcheck_experiment::{
     ab::{ASSUMED_S_D, AbOptions, Forecast, GateForecast, START_S, forecast},
     calibration::Calibrations,
-    plan::{WarmUp, warm_up},
+    plan::{Plan, WarmUp, warm_up},
 };
 use firstcheck_model::{exit_code::FINE, metric::Metric};
 use std::fmt::Write as _;
@@ -14,7 +14,8 @@ use std::fmt::Write as _;
 /// # Errors
 /// A plan that does not balance, or a trace that cannot be made.
 pub(super) fn say(options: &AbOptions, known: &Calibrations) -> anyhow::Result<u8> {
-    let forecast = forecast(options, known)?;
+    let targets = [options.base.clone(), options.candidate.clone()];
+    let forecast = forecast(&options.begun.plan, &targets, &options.offer, &options.policy, known)?;
     output::print(&text(options, &forecast))?;
     Ok(FINE)
 }
@@ -36,6 +37,13 @@ fn text(options: &AbOptions, forecast: &Forecast) -> String {
             times.map_or(String::new(), |(least, most)| format!(", {least} to {most}{clock}")),
         ),
     };
+    text += &measured(plan, forecast);
+    text
+}
+
+/// What a run and its window hold, and what is found by them.
+pub(in crate::commands) fn measured(plan: &Plan, forecast: &Forecast) -> String {
+    let mut text = String::new();
     let start = if forecast.starts { format!(", {START_S:.0} s of them for a start") } else { String::new() };
     let _ = match forecast.run {
         Some(run) => writeln!(text, "a run: {:.0} s{start}; answers that are late add to it", run.0),
@@ -73,11 +81,12 @@ fn line(gate: &GateForecast, forecast: &Forecast) -> String {
         let _ = write!(line, "margin {} points", gate.margin * 100.0);
     } else {
         let found = forecast.pairs.iter().zip(&gate.mde);
-        let found: Vec<String> = found.map(|(pairs, mde)| format!("{:.1} % with {pairs} pairs", mde * 100.0)).collect();
+        let of = if forecast.runs_a_block == 2 { "pairs" } else { "blocks" };
+        let found: Vec<String> = found.map(|(pairs, mde)| format!("{:.1} % with {pairs} {of}", mde * 100.0)).collect();
         let assumed = if gate.calibrated { "" } else { " (assumed)" };
         let _ = write!(line, "margin {} %, finds {}{assumed}", gate.margin * 100.0, found.join(", "));
         if gate.mde.last().is_some_and(|mde| *mde > gate.margin) {
-            line.push_str("; the margin is below that: more pairs, or a wider margin");
+            line.push_str("; the margin is below that: more of them, or a wider margin");
         }
     }
     match gate.needs {

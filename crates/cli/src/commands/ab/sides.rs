@@ -14,7 +14,7 @@ use firstcheck_experiment::{
 };
 use firstcheck_model::run::Role;
 use firstcheck_observe::Address;
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 /// How long a started server may take to be ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(600);
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// A side that nothing names, or that is named in a way that cannot be read.
-pub(super) fn sides(
+pub(in crate::commands) fn sides(
     args: SidesArgs,
     asked: AskArgs,
     aa: bool,
@@ -39,7 +39,8 @@ pub(super) fn sides(
             ready_timeout_s: ready_timeout.map(|time| time.as_secs_f64()).or(section.ready_timeout_s),
             ..section.clone()
         };
-        one(role, target, section, asked, &devices)
+        let name = role.name();
+        one(Named { option: name, section: &format!("ab.{name}") }, target, section, asked, &devices)
     };
     let base = side(Role::Base, base, base_start, &configured.base, asked.clone())?;
     let candidate = if aa {
@@ -50,21 +51,34 @@ pub(super) fn sides(
     Ok((base, candidate, devices))
 }
 
-fn one(
-    role: Role,
+/// What a deployment is called where it is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::commands) struct Named<'n> {
+    /// The option, without its dashes.
+    pub option: &'n str,
+    /// The section of `firstcheck.toml`.
+    pub section: &'n str,
+}
+
+/// One deployment.
+///
+/// # Errors
+/// One that nothing names, or that is named in a way that cannot be read.
+pub(in crate::commands) fn one(
+    named: Named<'_>,
     target: Option<String>,
     section: SideSection,
     mut asked: AskArgs,
     devices: &[String],
 ) -> anyhow::Result<Target> {
-    let name = role.name();
-    let Some(text) = target.or(section.target) else {
-        bail!("no {name}: give --{name} an address or sim:, or write target in [ab.{name}] of firstcheck.toml");
+    let Named { option: name, section: at } = named;
+    let Some(text) = target.or_else(|| section.target.clone()) else {
+        bail!("no {name}: give --{name} an address or sim:, or write target in [{at}] of firstcheck.toml");
     };
     if let Some(words) = text.trim().strip_prefix("sim:") {
         return simulated(words).with_context(|| format!("cannot simulate {name}"));
     }
-    asked.model = asked.model.or(section.model);
+    asked.model = asked.model.or_else(|| section.model.clone());
     let mentions = |text: &str| text.contains(DEVICE);
     let anywhere = mentions(&text) || section.start.iter().any(|word| mentions(word));
     if devices.is_empty() && anywhere {
@@ -78,7 +92,7 @@ fn one(
     // The address may hold a password: the error says which, redacted.
     let address = address.with_context(|| format!("--{name} is no address, as http://127.0.0.1:8000, and not sim:"))?;
     let target = settings::target(address, asked)?;
-    let hooks = hooks(name, &section.start, section.stop, section.ready_url, section.ready_timeout_s, section.grace_s)?;
+    let hooks = hooks(at, section)?;
     Ok(Target::Server(Box::new(ServerTarget { target, address: text, hooks })))
 }
 
@@ -89,36 +103,33 @@ fn simulated(words: &str) -> anyhow::Result<Target> {
     Ok(Target::Simulated(Box::new(SimulatedTarget { text, deployment, faults })))
 }
 
-fn hooks(
-    name: &str,
-    start: &[String],
-    stop: Vec<String>,
-    ready: Option<String>,
-    ready_timeout_s: Option<f64>,
-    grace_s: Option<f64>,
-) -> anyhow::Result<Option<Hooks>> {
+fn hooks(at: &str, section: SideSection) -> anyhow::Result<Option<Hooks>> {
+    let SideSection { start, stop, ready_url: ready, ready_timeout_s, grace_s, env, .. } = section;
     if start.is_empty() {
         if !stop.is_empty() || ready.is_some() {
-            bail!("[ab.{name}] has stop or ready_url and no start: what is not started here is not stopped here");
+            bail!("[{at}] has stop or ready_url and no start: what is not started here is not stopped here");
         }
         return Ok(None);
     }
     let time = |key: &str, seconds: Option<f64>, default: Duration| match seconds {
         None => Ok(default),
-        Some(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| anyhow!("[ab.{name}] {key}: {error}")),
+        Some(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| anyhow!("[{at}] {key}: {error}")),
     };
     Ok(Some(Hooks {
-        start: start.to_vec(),
+        start,
         stop: (!stop.is_empty()).then_some(stop),
         ready,
         ready_timeout: time("ready_timeout_s", ready_timeout_s, READY_TIMEOUT)?,
         grace: time("grace_s", grace_s, GRACE)?,
-        environment: BTreeMap::new(),
+        environment: env,
     }))
 }
 
 /// A command split at blanks. Quotes would promise a shell that there is not.
-fn words(command: &str) -> anyhow::Result<Vec<String>> {
+///
+/// # Errors
+/// A command that looks as if it were for a shell.
+pub(in crate::commands) fn words(command: &str) -> anyhow::Result<Vec<String>> {
     if command.contains(['\'', '"', '\\', '$', '|', ';', '&', '>', '<']) {
         bail!(
             "`{command}` looks as if it were for a shell, and there is none: write it as a list of words in \

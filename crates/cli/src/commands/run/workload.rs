@@ -75,6 +75,21 @@ impl Workload {
         serde_json::to_string(&spec).context("cannot describe the workload")
     }
 
+    /// The same drawn with another seed and, where it is given, with lengths that spread by this part of their mean.
+    ///
+    /// # Errors
+    /// Lengths that are not made up, or have no mean.
+    pub(in crate::commands) fn varied(&self, seed: u64, length_cv: Option<f64>) -> anyhow::Result<Self> {
+        let mut spec = self.spec.clone();
+        if let Some(cv) = length_cv {
+            for lengths in [&mut spec.input, &mut spec.output] {
+                let known = lengths.as_ref().context("a file has its own lengths: leave out --length-cv")?;
+                *lengths = Some(Distribution::spread(known.mean(), cv));
+            }
+        }
+        Ok(Self { seed, spec, ..*self })
+    }
+
     /// The trace with `arrivals`, and rows of its file that were left out.
     ///
     /// # Errors
