@@ -60,10 +60,9 @@ impl RunEvidence {
         self.streams.as_ref()?.longest_gap.get(row).copied().flatten()
     }
 
-    /// Whether a series of an engine is there: what every process says of itself is none.
+    /// Whether a series of an engine is there: what every process, container and GPU says of itself is none.
     pub fn shows_an_engine(&self) -> bool {
-        let of_a_process = [Signal::ProcessStart, Signal::ProcessMemory];
-        self.signals.iter().filter_map(|series| series.signal).any(|signal| !of_a_process.contains(&signal))
+        self.signals.iter().filter_map(|series| series.signal).any(Signal::is_of_an_engine)
     }
 
     /// Series that carry that part of a signal (one for each set of labels and page).

@@ -26,6 +26,14 @@ macro_rules! signals {
     };
 }
 
+impl Signal {
+    /// Whether it is something that an engine alone says: processes, containers and GPUs say theirs whatever runs.
+    pub fn is_of_an_engine(self) -> bool {
+        let others = ["process_", "container_", "gpu_"];
+        !others.iter().any(|other| self.name().starts_with(other))
+    }
+}
+
 signals! {
     /// Requests in the running batch (gauge).
     Running = "running";

@@ -103,10 +103,9 @@ impl Lack {
     }
 }
 
-/// Whether it is the container's, the processes' or a GPU's, and not the engine's.
+/// Whether it is a container's, a process's or a GPU's, and not the engine's.
 fn is_of_the_machine(series: &Series) -> bool {
-    let name = series.signal.map_or("", Signal::name);
-    name.starts_with("container") || name.starts_with("gpu") || name.starts_with("process_memory")
+    series.signal.is_some_and(|signal| !signal.is_of_an_engine())
 }
 
 /// The first part of a window: at most so many seconds, and at most this share.
