@@ -33,6 +33,7 @@ mod json;
 mod notation;
 pub mod prefix;
 pub mod prompt;
+pub mod recorded;
 mod rng;
 mod schedule;
 mod sessions;

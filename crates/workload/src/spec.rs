@@ -4,8 +4,9 @@ use crate::{
     arrivals::ArrivalProcess,
     distribution::Distribution,
     error::Error,
-    formats::{Reading, Skipped, Slice, Timed, azure, bodies, mooncake, sharegpt},
+    formats::{Reading, Skipped, Slice, Timed, access, azure, bodies, mooncake, sharegpt},
     prefix::SharedPrefix,
+    recorded,
     schedule::{self, End, Rows, Starts},
     sessions::{Sessions, Shape, Turn},
     trace::Trace,
@@ -32,11 +33,16 @@ pub enum Source {
     Sharegpt,
     /// Request bodies (JSONL).
     Bodies,
+    /// An access log (JSON lines, or the common or combined format).
+    Access,
+    /// A run as it was recorded, without its text ([`crate::recorded`]).
+    Run,
 }
 
 impl Source {
     /// All sources.
-    pub const ALL: [Self; 5] = [Self::Synthetic, Self::Mooncake, Self::Azure, Self::Sharegpt, Self::Bodies];
+    pub const ALL: [Self; 7] =
+        [Self::Synthetic, Self::Mooncake, Self::Azure, Self::Sharegpt, Self::Bodies, Self::Access, Self::Run];
 
     /// Its name in configuration and on the command line.
     pub const fn name(self) -> &'static str {
@@ -46,12 +52,14 @@ impl Source {
             Self::Azure => "azure",
             Self::Sharegpt => "sharegpt",
             Self::Bodies => "bodies",
+            Self::Access => "access",
+            Self::Run => "run",
         }
     }
 
     /// Whether its rows have timestamps.
     const fn timed(self) -> bool {
-        matches!(self, Self::Mooncake | Self::Azure)
+        matches!(self, Self::Mooncake | Self::Azure | Self::Access | Self::Run)
     }
 }
 
@@ -84,7 +92,7 @@ pub struct Spec {
     /// File of the source; the caller opens it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// How requests, or sessions, arrive. Not given, a Mooncake or Azure trace keeps its own times.
+    /// How requests, or sessions, arrive. Not given, what has times of its own keeps them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<ArrivalProcess>,
     /// Most requests.
@@ -118,6 +126,12 @@ pub struct Spec {
     /// Tokens of a block (Mooncake); 512 if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_tokens: Option<u32>,
+    /// Bytes of a request that make a token of its prompt (access).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_bytes_per_token: Option<f64>,
+    /// Bytes of a response that make a token of it (access); of a stream every token brings its frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_bytes_per_token: Option<f64>,
     /// Salt in front of each prompt: nothing is shared with a run under another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub salt: Option<String>,
@@ -128,7 +142,7 @@ pub struct Spec {
 pub struct Generated {
     /// The trace.
     pub trace: Trace,
-    /// Rows that could not be read; empty unless [`Spec::skip_bad`].
+    /// Rows that could not be read, with [`Spec::skip_bad`], and those of an access log that ask for no answer.
     pub skipped: Vec<Skipped>,
 }
 
@@ -150,6 +164,17 @@ impl Spec {
                 Source::Mooncake => {
                     let block_tokens = self.block_tokens.unwrap_or(mooncake::BLOCK_TOKENS);
                     self.timed(mooncake::read(source, slice, block_tokens, seed)?, &process, seed)?
+                }
+                Source::Run => {
+                    self.timed(mooncake::read(source, slice, recorded::BLOCK_TOKENS, seed)?, &process, seed)?
+                }
+                Source::Access => {
+                    let bytes = access::BytesPerToken {
+                        prompt: self.prompt_bytes_per_token,
+                        output: self.output_bytes_per_token,
+                    };
+                    let forced = self.output.is_some();
+                    self.timed(access::read(source, slice, bytes, forced, seed)?, &process, seed)?
                 }
                 Source::Azure => self.timed(azure::read(source, slice, seed)?, &process, seed)?,
                 Source::Sharegpt => self.conversations(source, slice, &process, seed)?,
@@ -273,7 +298,10 @@ impl Spec {
             ("turns", self.turns.as_ref().map(ToString::to_string)),
             ("think ms", self.think_ms.as_ref().map(ToString::to_string)),
             ("offset", (self.offset > 0).then(|| self.offset.to_string())),
-            ("bad rows left out", (skipped > 0).then(|| skipped.to_string())),
+            (
+                if self.source == Source::Access { "rows left out" } else { "bad rows left out" },
+                (skipped > 0).then(|| skipped.to_string()),
+            ),
         ];
         for (name, value) in fields {
             if let Some(value) = value {

@@ -4,6 +4,7 @@
 //! bad lines out; then each is returned with its reason. Blank lines are no data. Lines after the last one asked for
 //! are not read.
 
+pub(crate) mod access;
 pub(crate) mod azure;
 pub(crate) mod bodies;
 mod lines;

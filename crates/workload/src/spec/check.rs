@@ -32,6 +32,16 @@ pub(super) fn fields(spec: &Spec, process: &ArrivalProcess, has_source: bool) ->
     goes_with(sessions, spec.think_ms.is_some(), "think_ms", "only sessions take it: give `turns` or `all_turns`")?;
     let mooncake = spec.source == Source::Mooncake;
     goes_with(mooncake, spec.block_tokens.is_some(), "block_tokens", "only mooncake takes it")?;
+    let access = spec.source == Source::Access;
+    for (field, bytes) in [
+        ("prompt_bytes_per_token", spec.prompt_bytes_per_token),
+        ("output_bytes_per_token", spec.output_bytes_per_token),
+    ] {
+        goes_with(access, bytes.is_some(), field, "only an access log takes it")?;
+        if bytes.is_some_and(|bytes| !(bytes.is_finite() && bytes > 0.0)) {
+            return Err(Error::field(field, "out of range: expected bytes above 0, as 4"));
+        }
+    }
     goes_with(!synthetic, spec.offset > 0, "offset", "a synthetic workload has no rows to leave out")?;
     goes_with(!synthetic, spec.skip_bad, "skip_bad", "a synthetic workload has no rows to leave out")?;
     goes_with(

@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking; helpers outside #[test] do too")]
 
+mod access;
 mod arrivals;
 mod bodies;
 mod distributions;
 mod formats;
 mod prompts;
 mod real_traces;
+mod recorded;
 mod specs;
 
 use firstcheck_workload::{
