@@ -25,11 +25,11 @@ pub struct Wait {
     pub computed: Option<f64>,
     /// What its own prompt takes, seconds.
     pub own: f64,
-    /// What it waited beyond, seconds; +∞ where no answer came.
+    /// What it waited beyond, seconds.
     pub wait: f64,
 }
 
-/// Waits of the requests in the windows.
+/// Waits of the requests in the windows that were answered: that others were not is another symptom.
 ///
 /// What a prompt takes by itself is the shortest time to first token of any request with at least as many tokens to
 /// compute: no request of the run shows that it must take longer. Where all of them waited, it is its tokens at the prefill
@@ -117,11 +117,16 @@ impl Measure for FirstTokenWaits {
 
 /// Waits of one run, by the time of sending.
 fn of_run(at: usize, run: &RunEvidence, rate: Option<f64>) -> Result<Vec<Wait>, Missing> {
+    let offered = run.window().count();
     let requests: Vec<(usize, &Request, f64)> = run
         .window()
         .filter_map(|(row, request)| Some((row, request, request.ttft()?.0)))
-        .filter(|(_, request, _)| request.origin().reached())
+        .filter(|(_, request, ttft)| request.origin().reached() && ttft.is_finite())
         .collect();
+    if 2 * requests.len() < offered {
+        let what = "answers to most requests: a server that does not answer has no queue to speak of";
+        return Err(Missing::not_exposed(what, "firstcheck run --url URL, once the server answers"));
+    }
     let mut rows = match requests.iter().map(|(_, request, _)| computed(run, request)).collect::<Option<Vec<f64>>>() {
         Some(tokens) => {
             let own = own_times(&tokens, &requests, rate);
