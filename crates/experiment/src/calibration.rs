@@ -4,6 +4,7 @@
 //! Where any field of the fingerprint has another value now, it is void.
 
 use crate::error::Error;
+use firstcheck_analyze::compare::Effect;
 use firstcheck_model::{
     fingerprint::Fingerprint,
     metric::Metric,
@@ -60,6 +61,9 @@ pub struct Noise {
     pub s_d: f64,
     /// Pairs behind it.
     pub pairs: u64,
+    /// Log ratio of each pair, of what is gated: what a single pair of runs is held against.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<f64>,
 }
 
 /// One experiment of base against itself.
@@ -92,10 +96,10 @@ pub fn mix(description: &str) -> String {
 }
 
 impl Calibration {
-    /// What the report of base against itself shows; `covariates` were fitted.
+    /// What the report of base against itself shows, whose `effects` are these; `covariates` were fitted.
     ///
     /// `None` where it has no base, or too few pairs, so that it calibrates nothing.
-    pub fn of(report: &Report, name: &str, mix: &str, covariates: usize) -> Option<Self> {
+    pub fn of(report: &Report, effects: &[Effect], name: &str, mix: &str, covariates: usize) -> Option<Self> {
         let base = report.sides.base.as_ref()?;
         let pairs = report.metrics.iter().map(|row| row.pairs).max()? as u32;
         if pairs < LEAST_PAIRS {
@@ -106,7 +110,14 @@ impl Calibration {
         let logs = rows().filter(|row| row.metric != Metric::GoodShare);
         let noise = logs.filter_map(|row| {
             let unit = mde::log_mde(1.0, row.pairs as usize, covariates).ok()?;
-            Some(Noise { metric: row.metric, stat: row.stat.clone(), s_d: row.mde?.ln_1p() / unit, pairs: row.pairs })
+            let effect = effects.iter().find(|e| e.metric == row.metric && e.stat.to_string() == row.stat);
+            Some(Noise {
+                metric: row.metric,
+                stat: row.stat.clone(),
+                s_d: row.mde?.ln_1p() / unit,
+                pairs: row.pairs,
+                differences: effect.map_or_else(Vec::new, |effect| effect.differences.clone()),
+            })
         });
         let alarms = rows().filter(|row| row.claim == Claim::Regressed);
         Some(Self {
@@ -120,6 +131,12 @@ impl Calibration {
                 alarms: alarms.map(|row| format!("{} {}", row.metric, row.stat)).collect(),
             }],
         })
+    }
+
+    /// Log ratios of base's pairs with itself, of a metric; empty where they were not kept.
+    pub fn differences(&self, metric: Metric, stat: &str) -> &[f64] {
+        let noise = self.noise.iter().find(|noise| noise.metric == metric && noise.stat == stat);
+        noise.map_or(&[], |noise| &noise.differences)
     }
 
     /// Spread of a metric, in log points.

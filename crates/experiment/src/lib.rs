@@ -15,6 +15,7 @@ pub mod fidelity;
 pub mod isolate;
 pub mod ledger;
 pub mod plan;
+pub mod prediction;
 pub mod rig;
 pub mod simulated;
 pub mod sweep;

@@ -13,6 +13,8 @@ pub struct Effect {
     pub stat: Stat,
     /// Worse positive: a difference of logarithms; for the share of good requests a difference of logits.
     pub estimate: PairedEstimate,
+    /// The difference of each pair, likewise.
+    pub differences: Vec<f64>,
 }
 
 impl Comparison {
@@ -28,7 +30,7 @@ impl Comparison {
             .filter_map(|(at, key)| {
                 let Differences::Finite(differences) = Differences::of(*key, at, &views) else { return None };
                 let estimate = firstcheck_stats::paired::estimate(&design, &differences).ok()?;
-                Some(Effect { metric: key.metric, stat: key.stat, estimate })
+                Some(Effect { metric: key.metric, stat: key.stat, estimate, differences })
             })
             .collect()
     }

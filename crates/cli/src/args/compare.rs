@@ -16,6 +16,7 @@ use std::path::PathBuf;
   firstcheck compare --base old/ --candidate new/ --slo ttft=1s,itl=50ms
   firstcheck compare --base old.json --candidate new.json --format markdown
   firstcheck compare --base pairs/*-base --candidate pairs/*-candidate --policy firstcheck.toml
+  firstcheck compare --base old/ --candidate new/ --add-case long-prompts
 
 Exit codes: 0 pass · 1 a gate failed, or a finding at --fail-on · 2 failure · 3 cannot tell or not comparable")]
 pub struct CompareArgs {
@@ -31,6 +32,12 @@ pub struct CompareArgs {
     /// File in which ab --aa has kept how much a deployment differs from itself
     #[arg(long, value_name = "FILE", default_value = FILE)]
     pub calibration: PathBuf,
+    /// Keep the workload as a case of the gate: lengths, arrival times and what prompts share, no text; ab --config runs it
+    #[arg(long, value_name = "NAME")]
+    pub add_case: Option<String>,
+    /// Folder of the cases
+    #[arg(long, value_name = "DIR", default_value = "firstcheck-cases")]
+    pub cases: PathBuf,
     /// Exit 1 when a finding is at least this severe
     #[arg(long, value_name = "SEVERITY")]
     pub fail_on: Option<SeverityArg>,

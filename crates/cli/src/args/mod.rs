@@ -34,7 +34,7 @@ pub use sim::{
     SimRunArgs, SimTargetArgs, SimVerb,
 };
 pub use sweep::SweepArgs;
-pub use value::{ArrivalsArg, BaseArg, SaltArg, When};
+pub use value::{ArrivalsArg, BaseArg, BytesPerToken, SaltArg, When};
 
 use clap::{
     Args, FromArgMatches, Parser, Subcommand, ValueEnum,

@@ -90,7 +90,8 @@ pub struct AskArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadArgs {
-    /// Where requests come from: synthetic, mooncake:FILE, azure:FILE, sharegpt:FILE, bodies:FILE
+    /// Where requests come from: synthetic, mooncake:FILE, azure:FILE, sharegpt:FILE, bodies:FILE, access:FILE (the log of a
+    /// gateway or of requests), run:BUNDLE (an earlier run)
     #[arg(long, value_name = "SOURCE", value_parser = source)]
     pub workload: Option<SourceArg>,
     /// Prompt lengths: fixed:512, uniform:100-500, lognormal:512,0.8,max=4096 [synthetic default: fixed:512]
@@ -114,6 +115,10 @@ pub struct WorkloadArgs {
     /// Leave out rows of the file that cannot be read, and say so
     #[arg(long)]
     pub skip_bad: bool,
+    /// Of an access log that knows bytes alone: how many make a token of a prompt, and of an answer (of a stream every token
+    /// brings its frame), as 4,180
+    #[arg(long, value_name = "PROMPT,ANSWER", value_parser = bytes_per_token)]
+    pub bytes_per_token: Option<BytesPerToken>,
     /// Rows of the file to leave out at the start
     #[arg(long, value_name = "N")]
     pub offset: Option<u32>,

@@ -131,6 +131,25 @@ pub fn object(text: &str) -> Result<Object, String> {
     }
 }
 
+/// Bytes that make a token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BytesPerToken {
+    /// Of requests.
+    pub prompt: f64,
+    /// Of responses, where it is given.
+    pub output: Option<f64>,
+}
+
+/// `4` or `4,180`.
+pub fn bytes_per_token(text: &str) -> Result<BytesPerToken, String> {
+    let number = |text: &str| match text.trim().parse::<f64>() {
+        Ok(bytes) if bytes.is_finite() && bytes > 0.0 => Ok(bytes),
+        _ => Err("expected bytes of a prompt's token, and of an answer's, as 4,180".to_owned()),
+    };
+    let (prompt, output) = text.split_once(',').map_or((text, None), |(prompt, output)| (prompt, Some(output)));
+    Ok(BytesPerToken { prompt: number(prompt)?, output: output.map(number).transpose()? })
+}
+
 /// A source of requests with its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceArg {

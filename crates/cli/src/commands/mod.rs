@@ -2,6 +2,7 @@
 
 pub mod ab;
 pub mod capture;
+mod case;
 pub mod compare;
 pub mod demo;
 pub mod diagnose;

@@ -6,6 +6,7 @@ mod ab;
 mod ab_live;
 mod artefacts;
 mod captured;
+mod cases;
 mod configuration;
 mod confusion;
 mod demo;

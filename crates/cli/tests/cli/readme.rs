@@ -65,6 +65,9 @@ const CODES: &[(&str, &[i32])] = &[
     // A run shortened to seconds is too short to tell.
     ("diagnose after --symptom", &[0, 3]),
     ("capture", &[0]),
+    // Two pairs decide nothing but what is gross.
+    ("ab --config", &[1, 3]),
+    ("compare --base old --candidate new", &[1, 3]),
     ("isolate", &[1]),
     ("isolate --plan", &[0]),
     ("sweep", &[0]),
@@ -104,7 +107,7 @@ const GUIDES: [&str; 6] = [
 ];
 
 /// Other pages whose commands are run, all of them on simulated deployments.
-const PAGES: [&str; 2] = ["docs/isolate.md", "docs/sweep.md"];
+const PAGES: [&str; 3] = ["docs/isolate.md", "docs/sweep.md", "docs/workloads.md"];
 
 /// Commands of a page without their comments, in order.
 fn commands(page: &str) -> Vec<String> {

@@ -73,6 +73,8 @@ pub fn ab(options: AbOptions, tell: &mut dyn FnMut(Event)) -> Result<AbOutcome, 
     let rig = Rig::new("ab", begun.clone(), vec![base, candidate], offer, (out.clone(), stop));
     let mut bench = AbBench { rig, policy, runs: Runs::default() };
     let Driven { bundles, end, .. } = drive(begun.clone(), &out, &mut bench, tell)?;
+    // Base against itself keeps what its pairs showed.
+    let effects = if begun.plan.same_sides { bench.pairs().effects() } else { Vec::new() };
     let (base, candidate) = (side(bench.runs.take(0)), side(bench.runs.take(1)));
     let pairs = base.runs.len().min(candidate.runs.len());
     let mix = base.runs.first().map(|run| calibration::mix(&run.info.workload.description));
@@ -94,7 +96,7 @@ pub fn ab(options: AbOptions, tell: &mut dyn FnMut(Event)) -> Result<AbOutcome, 
     }
     let fitted = forecast::covariates(&begun.plan);
     let calibrates = mix.as_deref().filter(|_| begun.plan.same_sides && end.is_ok());
-    let calibration = calibrates.and_then(|mix| Calibration::of(&report, &name, mix, fitted));
+    let calibration = calibrates.and_then(|mix| Calibration::of(&report, &effects, &name, mix, fitted));
     if calibrates.is_some() && calibration.is_none() {
         report.notes.push(format!(
             "nothing was calibrated: that takes {} pairs, and {pairs} were run",

@@ -2,6 +2,7 @@
 
 pub(super) mod interrupt;
 pub(super) mod levels;
+pub(super) mod recorded;
 pub(super) mod settings;
 pub(super) mod workload;
 

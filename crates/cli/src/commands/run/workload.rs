@@ -1,7 +1,7 @@
 //! What is offered, and for how long.
 
 use super::unread;
-use crate::args::{SaltArg, WindowArgs, WorkloadArgs};
+use crate::args::{BytesPerToken, SaltArg, WindowArgs, WorkloadArgs};
 use anyhow::Context as _;
 use firstcheck_model::{report::Unread, run::CacheState};
 use firstcheck_workload::{
@@ -13,7 +13,8 @@ use firstcheck_workload::{
 use std::{
     fs::File,
     hash::{BuildHasher, Hasher, RandomState},
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Cursor},
+    path::Path,
     time::Duration,
 };
 
@@ -121,13 +122,25 @@ impl Workload {
             let generated = spec.generate(self.seed, None).context("cannot make the workload")?;
             return Ok((generated.trace, Vec::new()));
         };
-        let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut reader: Box<dyn BufRead> = Box::new(BufReader::new(file));
+        let mut reader: Box<dyn BufRead> = match spec.source {
+            Source::Run if path.is_dir() => Box::new(Cursor::new(of_bundle(&path)?)),
+            _ => {
+                let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+                Box::new(BufReader::new(file))
+            }
+        };
         let generated = spec.generate(self.seed, Some(&mut *reader));
         let generated = generated.with_context(|| format!("cannot make the workload of {}", path.display()))?;
         let skipped = generated.skipped.iter().map(|skipped| unread(&path, skipped)).collect();
         Ok((generated.trace, skipped))
     }
+}
+
+/// The requests of a bundle as a workload reads them.
+fn of_bundle(path: &Path) -> anyhow::Result<String> {
+    let runs = firstcheck_ingest::read_runs(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let run = runs.first().with_context(|| format!("{} holds no run", path.display()))?;
+    Ok(super::recorded::recorded(run)?.0)
 }
 
 /// A number from the operating system's randomness, for a seed that is then printed.
@@ -153,6 +166,10 @@ fn spec(args: WorkloadArgs, period: &WindowArgs, configured: &Spec) -> Spec {
     spec.think_ms = args.think_ms.or(spec.think_ms);
     spec.all_turns |= args.all_turns;
     spec.skip_bad |= args.skip_bad;
+    if let Some(BytesPerToken { prompt, output }) = args.bytes_per_token {
+        spec.prompt_bytes_per_token = Some(prompt);
+        spec.output_bytes_per_token = output.or(spec.output_bytes_per_token);
+    }
     spec.offset = args.offset.unwrap_or(spec.offset);
     spec.requests = period.requests.or(spec.requests);
     spec.salt = match args.salt {
