@@ -101,7 +101,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
     FaultSpec {
         slug: "blocks-leak",
         symptom: "S15",
-        cause: "leaked-blocks",
+        cause: "leaked-pages",
         acts_in: "KV cache",
         doc: "ended requests leave blocks behind that nobody frees",
         scene: scene::PLAIN,
@@ -114,7 +114,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
     FaultSpec {
         slug: "answers-longer",
         symptom: "S15",
-        cause: "longer-outputs",
+        cause: "outputs-grew",
         acts_in: "workload",
         doc: "answers are longer than they were: the pool that held their peak no longer does",
         scene: scene::PLAIN,
