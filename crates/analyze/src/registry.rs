@@ -7,6 +7,9 @@ pub static CHECKS: &[&Check] = &[
     &checks::first_token::late_after_template::LATE_AFTER_TEMPLATE, // S01
     &checks::first_token::first_token_queues::FIRST_TOKEN_QUEUES,   // S02
     &checks::first_token::hits_collapse::HITS_COLLAPSE,             // S03
+    &checks::stream::stream_stutter::STREAM_STUTTER,                // S07
+    &checks::stream::periodic_spikes::PERIODIC_SPIKES,              // S08
+    &checks::stream::frozen_streams::FROZEN_STREAMS,                // S09
     &checks::stream::unreadable_chunks::UNREADABLE_CHUNKS,          // S12
     &checks::memory::startup_oom::STARTUP_OOM,                      // S14
     &checks::memory::constant_preemption::CONSTANT_PREEMPTION,      // S15

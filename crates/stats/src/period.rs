@@ -55,7 +55,8 @@ pub fn rayleigh(n: usize, resultant: f64) -> f64 {
 }
 
 /// The period on which events at `places` come most regularly, of all from half their mean interval (every second may be
-/// missing) to a fifth of what they span. The work grows with the square of their number: give some hundreds.
+/// missing) to a fifth of what they span, and of none below `shortest`: places that are whole numbers have the period 1 by
+/// themselves. The work grows with the square of their number: give some hundreds.
 ///
 /// # Errors
 /// [`Error::TooFewValues`] below [`FEWEST`] events, [`Error::NotFinite`] for a place that is none, [`Error::NotPositive`]
@@ -65,10 +66,10 @@ pub fn rayleigh(n: usize, resultant: f64) -> f64 {
 /// ```
 /// use firstcheck_stats::period::regular;
 /// let places: Vec<f64> = (0..20).map(|k| 1.5 * f64::from(k) + 0.01 * f64::from(k % 3)).collect();
-/// let found = regular(&places).unwrap();
+/// let found = regular(&places, 0.0).unwrap();
 /// assert!((found.period - 1.5).abs() < 0.01 && found.p < 1e-4 && found.jitter() < 0.01);
 /// ```
-pub fn regular(places: &[f64]) -> Result<Period, Error> {
+pub fn regular(places: &[f64], shortest: f64) -> Result<Period, Error> {
     crate::error::finite("the places of events", places)?;
     let n = places.len();
     if n < FEWEST {
@@ -84,6 +85,7 @@ pub fn regular(places: &[f64]) -> Result<Period, Error> {
     let length = |frequency: f64| phases(&places, 1.0 / frequency).0;
     let step = 1.0 / (OVERSAMPLED * span);
     let (lowest, highest) = ((FEWEST - 1) as f64 / span, 2.0 * (n - 1) as f64 / span);
+    let highest = if shortest > 0.0 { highest.min(1.0 / shortest).max(lowest) } else { highest };
     let tried = ((highest - lowest) / step).floor() as usize + 1;
     let grid: Vec<(f64, f64)> = (0..tried).map(|at| lowest + at as f64 * step).map(|f| (f, length(f))).collect();
     let longest = grid.iter().map(|(_, length)| *length).fold(0.0, f64::max);

@@ -1,7 +1,7 @@
 //! Tokens of an event once a stream runs, and tokens that were held back before its first.
 
 use super::{
-    counters::{mean_in, means_can_be_told, runs_of},
+    counters::{mean_in, means_can_be_told, no_traffic, runs_of},
     event_pacing::EventPacing,
 };
 use crate::side::{Measure, Side};
@@ -75,5 +75,6 @@ fn by_the_server(side: &Side<'_>) -> Result<f64, Missing> {
         let what = "answers of different lengths, or the server's inter-token histogram, to tell what an event carries";
         Missing::not_exposed(what, "firstcheck run --url URL --output uniform:50-200")
     })?;
-    Ok(side.measure::<EventPacing>()?.mean.value.0 / server.value.0)
+    let between = side.measure::<EventPacing>()?.mean.value.0 / server.value.0;
+    if between.is_finite() { Ok(between) } else { Err(no_traffic("time between the server's tokens")) }
 }

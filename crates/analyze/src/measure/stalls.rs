@@ -3,6 +3,7 @@
 use super::event_pacing::EventPacing;
 use crate::side::{Measure, Side};
 use firstcheck_model::{
+    distribution::Distribution,
     event::{COALESCED_NS, LongGap},
     evidence::{Kind, RunEvidence},
     measurement::{Missing, Source},
@@ -42,6 +43,8 @@ pub struct Stalls {
     pub shortest: Seconds,
     /// The pace that they are measured against.
     pub pace: Seconds,
+    /// A usual gap: the median, or the pace where events came in bursts.
+    pub usual: Seconds,
     /// The longest stall of each stream of the window with a gap, seconds.
     pub longest: Vec<f64>,
     /// Streams of the window with a gap, with their source.
@@ -81,7 +84,10 @@ impl Measure for Stalls {
         }
         stalls.sort_by_key(|stall| stall.end);
         let source = pacing.pace.source.clone();
-        Ok(Self { stalls, shortest: Seconds(shortest as f64 * 1e-9), pace, longest, source })
+        let mut all = Distribution::default();
+        side.evidence.runs.iter().filter_map(|run| run.streams.as_ref()).for_each(|run| all.merge(&run.event_gaps));
+        let usual = all.quantile(0.5).filter(|_| !pacing.coalesced()).unwrap_or(pace);
+        Ok(Self { stalls, usual, shortest: Seconds(shortest as f64 * 1e-9), pace, longest, source })
     }
 }
 

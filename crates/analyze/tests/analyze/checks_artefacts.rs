@@ -204,3 +204,30 @@ fn events_that_a_busy_client_read_late_are_found() {
     let finding = found.iter().find(|finding| finding.code == "S12").unwrap();
     assert!(matches!(finding.outcome, Outcome::Absent { .. }), "{finding:?}");
 }
+
+/// The pool of 13 blocks throws requests out: their streams stand still while all others run faster than the base's.
+#[test]
+fn streams_of_a_small_pool_freeze_as_a_consequence() {
+    let Some(captures) = captures() else { return };
+    let (base, side) = (read(&captures, "c_kv_ample"), read(&captures, "c_kv_small_preempt"));
+    let found = findings(Some(&base), &side);
+    let freezes = found.iter().find(|finding| finding.code == "S09").unwrap();
+    assert_eq!(freezes.consequence_of.as_deref(), Some("S15"));
+    assert_eq!(supported(present(&found, "S09")), ["preemption", "resume-waits"]);
+    let Outcome::Present { facts, .. } = &freezes.outcome else { panic!("{freezes:?}") };
+    let says = |text: &str| facts.iter().any(|fact| fact.text.contains(text));
+    assert!(says("1.62 s at p90") && says("0.29 s at p90"), "{facts:?}");
+}
+
+/// Prompts of 6,000 tokens among short ones: within a budget of 8,192 one of them freezes a stream for 3.2 s, in chunks of
+/// 512 none does, since none runs beside it.
+#[test]
+fn a_whole_prompt_freezes_a_stream() {
+    let Some(captures) = captures() else { return };
+    let found = findings(None, &read(&captures, "d2_mixed_slow_mnbt8192"));
+    assert_eq!(supported(present(&found, "S09")), ["long-prompt"]);
+    let found = findings(None, &read(&captures, "d2_mixed_slow_mnbt512"));
+    for finding in found.iter().filter(|finding| ["S07", "S08", "S09"].contains(&finding.code.as_str())) {
+        assert!(matches!(finding.outcome, Outcome::Absent { .. }), "{finding:?}");
+    }
+}

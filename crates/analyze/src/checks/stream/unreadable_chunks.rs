@@ -266,7 +266,7 @@ fn recounts(side: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
 /// Whether the first gap of most streams is their time to first token: no engine repeats it to the microsecond.
 fn first_in_gaps(side: &Side<'_>) -> Weighed {
     let (mut same, mut all) = (0, 0);
-    for run in &side.evidence.runs {
+    for run in side.evidence.runs.iter().filter(|run| matches!(run.info.origin, Origin::Imported { .. })) {
         let gaps = run.streams.iter().flat_map(|streams| &streams.long_gaps.gaps);
         for gap in gaps.filter(|gap| gap.after_events == 1) {
             all += 1;
@@ -274,7 +274,7 @@ fn first_in_gaps(side: &Side<'_>) -> Weighed {
         }
     }
     let fact = Fact {
-        text: format!("{same} of {all} first gaps equal the time to first token"),
+        text: format!("{same} of {all} first gaps in other tools' lists equal the time to first token"),
         value: Some(same as f64),
         unit: Some("count".into()),
         interval: None,

@@ -1,0 +1,133 @@
+//! How long a prompt holds an engine, and which prompts there were.
+
+use super::{counters::growth_in, prefill_rate::PrefillRate, trusted_counters::TrustedCounters};
+use crate::{
+    fingerprint,
+    side::{Measure, Side},
+};
+use firstcheck_model::{
+    evidence::RunEvidence,
+    fingerprint::field,
+    measurement::{Measurement, Missing, Source},
+    request::{Fate, Request},
+    signal::{Part, Signal},
+    unit::Seconds,
+};
+use firstcheck_stats::quantile::Sample;
+
+/// The cost of a prompt, and the prompts of the window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromptCost {
+    /// Time of a computed prompt token: the smaller of what the server's prefill rate says, which pauses and waits for
+    /// shared steps lengthen, and what the quickest of the client's first tokens took, which the fixed cost of a
+    /// short prompt lengthens.
+    pub per_token: Measurement<Seconds>,
+    /// Prompts of everybody by the server's histogram of their lengths: above, up to, how many.
+    pub everybodys: Result<Vec<(f64, f64, f64)>, Missing>,
+    /// Most tokens of a step, where the configuration is known.
+    pub budget: Option<f64>,
+}
+
+impl PromptCost {
+    /// Time for which a prompt of that length holds the engine, in all.
+    pub fn takes(&self, tokens: f64) -> f64 {
+        tokens * self.per_token.value.0
+    }
+
+    /// Time of one of its steps: a chunk, or all of it where it fits into the budget.
+    pub fn step_takes(&self, tokens: f64) -> f64 {
+        self.takes(self.budget.map_or(tokens, |budget| tokens.min(budget)))
+    }
+
+    /// Steps that it takes.
+    pub fn steps(&self, tokens: f64) -> f64 {
+        self.budget.map_or(1.0, |budget| (tokens / budget).ceil().max(1.0))
+    }
+}
+
+impl Measure for PromptCost {
+    fn take(side: &Side<'_>) -> Result<Self, Missing> {
+        let runs = &side.evidence.runs;
+        let own: Vec<(f64, f64)> = runs.iter().flat_map(RunEvidence::window).filter_map(|(_, r)| own(r)).collect();
+        let per_token = per_token(side, &own)?;
+        Ok(Self {
+            per_token,
+            everybodys: lengths_at_the_server(side),
+            budget: fingerprint::of(side.evidence).number(field::MAX_NUM_BATCHED_TOKENS).filter(|budget| *budget > 0.0),
+        })
+    }
+}
+
+/// Computed prompt tokens of a request, and the time from its send to its first token.
+pub(super) fn own(request: &Request) -> Option<(f64, f64)> {
+    let cached = request.cached_tokens.unwrap_or(0);
+    let computed = f64::from(request.prompt_tokens?.saturating_sub(cached));
+    let took = request.ttft_from_sent()?.0;
+    (request.fate == Fate::Completed && computed > 0.0 && took > 0.0).then_some((computed, took))
+}
+
+/// Quantile of the requests that count as the quickest: those that met nothing else.
+const QUICKEST: f64 = 0.05;
+
+/// Share of the looked-up tokens that may come from the prefix cache before requests that do not tell theirs are of no use.
+const CACHED: f64 = 0.05;
+
+/// Whether requests tell how many of their prompt tokens were computed.
+fn tells_computed(side: &Side<'_>) -> bool {
+    let requests = || side.evidence.runs.iter().flat_map(RunEvidence::window);
+    let told = requests().all(|(_, request)| request.fate != Fate::Completed || request.cached_tokens.is_some());
+    let growth = |signal| growth_in(&side.evidence.runs, signal, Part::Value).ok().map(|growth| growth.value);
+    let hits = growth(Signal::PrefixHits).zip(growth(Signal::PrefixQueries));
+    told || hits.is_none_or(|(hits, queries)| hits <= CACHED * queries)
+}
+
+fn per_token(side: &Side<'_>, own: &[(f64, f64)]) -> Result<Measurement<Seconds>, Missing> {
+    let by_server = side.measure::<PrefillRate>();
+    let costs: Vec<f64> = own.iter().filter(|_| tells_computed(side)).map(|(tokens, took)| took / tokens).collect();
+    let quick = Sample::new(costs).ok().and_then(|costs| costs.quantile(QUICKEST)).map(|value| Measurement {
+        value: Seconds(value),
+        interval: None,
+        n: own.len() as u64,
+        source: Source::Derived {
+            by: "time to first token / computed tokens, quickest requests".into(),
+            from: Vec::new(),
+        },
+    });
+    let by_server = by_server.map(|rate| Measurement {
+        value: Seconds(1.0 / rate.rate.value.0),
+        interval: None,
+        n: rate.rate.n,
+        source: rate.rate.source.clone(),
+    });
+    match (by_server, quick) {
+        (Ok(server), Some(quick)) => Ok(if quick.value.0 < server.value.0 { quick } else { server }),
+        (Ok(one), None) | (Err(_), Some(one)) => Ok(one),
+        (Err(missing), None) => Err(missing),
+    }
+}
+
+/// Prompts by length, as the server counts them in the window.
+fn lengths_at_the_server(side: &Side<'_>) -> Result<Vec<(f64, f64, f64)>, Missing> {
+    side.measure::<TrustedCounters>()?;
+    let runs = &side.evidence.runs;
+    let series = runs.iter().flat_map(|run| &run.signals).filter(|series| series.signal == Some(Signal::PromptLength));
+    let mut bounds: Vec<f64> = series
+        .filter_map(|series| match series.part {
+            Part::Bucket(bound) => Some(bound),
+            _ => None,
+        })
+        .collect();
+    bounds.sort_by(f64::total_cmp);
+    bounds.dedup();
+    let (mut below, mut lower, mut found) = (0.0, 0.0, Vec::new());
+    for bound in bounds {
+        let growth = growth_in(runs, Signal::PromptLength, Part::Bucket(bound))?;
+        found.push((lower, bound, (growth.value - below).max(0.0)));
+        (below, lower) = (growth.value, bound);
+    }
+    if found.is_empty() {
+        let what = "lengths of everybody's prompts: the server's histogram of them";
+        return Err(Missing::not_exposed(what, "firstcheck run --url URL"));
+    }
+    Ok(found)
+}
