@@ -1,6 +1,6 @@
 //! Long gaps as the server counts them.
 
-use super::{counters::growth, stalls::Stalls};
+use super::{counters::growth, stalls::{Stall, Stalls}};
 use crate::side::Side;
 use firstcheck_model::{
     measurement::{Fact, Measurement, Missing, Source},
@@ -15,7 +15,7 @@ pub struct ServerGaps {
     pub bound: Seconds,
     /// Gaps above it as the server counts them.
     pub server: Measurement<Count>,
-    /// Stalls above it at the client.
+    /// Stalls above it at the client, within the windows.
     pub client: u64,
 }
 
@@ -27,7 +27,14 @@ impl ServerGaps {
     /// No such histogram, or counters that cannot be believed.
     pub fn above(side: &Side<'_>, length: Seconds) -> Result<Self, Missing> {
         let stalls = side.measure::<Stalls>()?;
-        let client = |bound: f64| stalls.stalls.iter().filter(|stall| stall.length.0 > bound).count() as u64;
+        let runs = &side.evidence.runs;
+        // What came after the window is in no sample of the window.
+        let inside = |stall: &&Stall| {
+            let window = runs.get(stall.run).and_then(|run| run.info.window);
+            window.is_none_or(|window| !stall.end.reached() || window.contains(stall.end))
+        };
+        let long = |bound: f64| move |stall: &&Stall| stall.length.0 > bound;
+        let client = |bound: f64| stalls.stalls.iter().filter(inside).filter(long(bound)).count() as u64;
         let mut bounds: Vec<f64> = Vec::new();
         for series in side.evidence.runs.iter().flat_map(|run| &run.signals) {
             if let (Some(Signal::Itl), Part::Bucket(bound)) = (series.signal, series.part) {

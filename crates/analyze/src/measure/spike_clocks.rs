@@ -34,6 +34,8 @@ pub enum Clock {
 pub struct SpikeClocks {
     /// The spikes, in order.
     pub spikes: Vec<Episode>,
+    /// Slow steps of each: those that follow one another are one spike.
+    pub steps_each: Vec<u32>,
     /// The clocks on which they could be placed, with the most regular period of each; its chance is corrected for the
     /// clocks, engines and heights of spike that were tried.
     pub periods: Vec<(Clock, Period)>,
@@ -57,20 +59,24 @@ impl SpikeClocks {
     /// # Errors
     /// Stalls that cannot be placed, or too few of them to tell a period.
     pub fn of(side: &Side<'_>, limit: Seconds) -> Result<Option<Self>, Missing> {
-        let live = side.measure::<LiveStreams>()?;
+        let (live, stalls) = (side.measure::<LiveStreams>()?, side.measure::<Stalls>()?);
         let (mut best, mut tried, mut most) = (None::<Self>, BTreeSet::new(), 0);
         for height in HEIGHTS {
             let mut trains: BTreeMap<(usize, &str), Vec<Episode>> = BTreeMap::new();
             for spike in Episodes::above(side, Seconds(limit.0 * height))?.0 {
                 trains.entry((spike.run, live.replica(spike.run, spike.row))).or_default().push(spike);
             }
-            for ((run, replica), mut spikes) in trains {
+            for ((run, replica), spikes) in trains {
                 most = most.max(spikes.len());
                 if spikes.len() < FEWEST {
                     continue;
                 }
                 // A height that leaves the train as it is tries nothing new.
                 if !tried.insert((run, replica.to_owned(), spikes.len())) {
+                    continue;
+                }
+                let mut spikes = joined(spikes, stalls.usual);
+                if spikes.len() < FEWEST {
                     continue;
                 }
                 spikes.truncate(MOST);
@@ -94,9 +100,12 @@ impl SpikeClocks {
         }
     }
 
-    fn placed(side: &Side<'_>, run: usize, replica: &str, spikes: Vec<Episode>) -> Self {
+    fn placed(side: &Side<'_>, run: usize, replica: &str, joined: Vec<(Episode, u32)>) -> Self {
+        let (spikes, steps_each): (Vec<Episode>, Vec<u32>) = joined.into_iter().unzip();
         let (mut periods, mut unknown) = (Vec::new(), Vec::new());
         let mut place = |clock, places: Result<Vec<f64>, Missing>| match places {
+            // A counter that ticks once for so many counts does not tick twice at one.
+            Ok(places) if clock != Clock::Tokens && !moves(&places) => {}
             Ok(places) => periods.extend(regular(&places, shortest(clock)).ok().map(|period| (clock, period))),
             Err(missing) => unknown.push((clock, missing)),
         };
@@ -111,7 +120,7 @@ impl SpikeClocks {
                 place(Clock::Tokens, Ok(tokens(side, &spikes, prompt_too)));
             }
         }
-        Self { spikes, periods, unknown }
+        Self { spikes, steps_each, periods, unknown }
     }
 
     /// The smallest chance of any clock.
@@ -126,9 +135,40 @@ impl SpikeClocks {
     }
 }
 
-/// The shortest period that is sought on a clock: on one that counts, a few counts.
+/// The shortest period that is sought on a clock: on one that counts, a few counts; what happens at every tenth step is
+/// no spike.
 fn shortest(clock: Clock) -> f64 {
-    if clock == Clock::Wall { 0.0 } else { 4.0 }
+    match clock {
+        Clock::Wall => 0.0,
+        Clock::Steps => 10.0,
+        Clock::Requests | Clock::Tokens => 4.0,
+    }
+}
+
+/// Whether a clock goes on between most of the spikes.
+fn moves(places: &[f64]) -> bool {
+    let on = places.windows(2).filter(|pair| pair[1] > pair[0]).count();
+    on as f64 >= MOVES * places.len().saturating_sub(1) as f64
+}
+
+/// Share of the spikes between which a clock must go on.
+const MOVES: f64 = 0.9;
+
+/// Episodes with those that follow within a usual gap joined to one, and how many steps each was.
+fn joined(episodes: Vec<Episode>, usual: Seconds) -> Vec<(Episode, u32)> {
+    let mut all: Vec<(Episode, u32)> = Vec::new();
+    for episode in episodes {
+        match all.last_mut() {
+            Some((last, steps)) if episode.start.since(last.end).is_some_and(|apart| apart.0 < usual.0) => {
+                last.end = last.end.max(episode.end);
+                last.frozen = last.frozen.max(episode.frozen);
+                last.live = last.live.max(episode.live);
+                *steps += 1;
+            }
+            _ => all.push((episode, 1)),
+        }
+    }
+    all
 }
 
 /// Steps of the engine before each moment.

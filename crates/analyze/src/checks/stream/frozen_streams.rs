@@ -77,6 +77,8 @@ declare_check! {
             Preempted: "S15",
             ResumeWaits: "S15",
             LongPrompt: "S07",
+            LongPrompt: "S01",
+            LongPrompt: "S02",
             EngineFreeze: "S08",
             Delivery: "S12",
         },

@@ -73,6 +73,8 @@ declare_check! {
         },
         consequence_of: {
             PeriodicPrompts: "S07",
+            PeriodicPrompts: "S01",
+            PeriodicPrompts: "S02",
         },
         run: check,
     }
@@ -161,7 +163,11 @@ fn on_clock(side: &Side<'_>, clock: Clock, period: &Period) -> Fact {
 fn regular(clocks: &SpikeClocks, params: &Params) -> Option<Clock> {
     let all = [Clock::Wall, Clock::Steps, Clock::Requests, Clock::Tokens];
     let known = all.into_iter().filter_map(|clock| Some((clock, clocks.period(clock)?)));
-    let regular = known.filter(|(_, period)| period.p < params.p && period.jitter() <= params.jitter);
+    let regular = known.filter(|(clock, period)| {
+        // Tokens are counted exactly: a border has no spread.
+        let most = if *clock == Clock::Tokens { SHARP } else { params.jitter };
+        period.p < params.p && period.jitter() <= most
+    });
     regular.min_by(|a, b| a.1.jitter().total_cmp(&b.1.jitter())).map(|(clock, _)| clock)
 }
 
@@ -316,7 +322,7 @@ impl Ticks<'_> {
         }
         let series = self.side.evidence.runs.iter().flat_map(|run| run.series(Signal::GpuSmClock, Part::Value));
         let clocks: Vec<&Series> = series.filter(|series| series.value.len() > 2).collect();
-        let (several, fact) = self.slow_afterwards()?;
+        let (several, fact) = self.several_steps();
         if !several {
             return Ok(Weighed::Excludes(vec![fact]));
         }
@@ -339,31 +345,19 @@ impl Ticks<'_> {
         Ok(if falls { Weighed::Supports(vec![moved, fact]) } else { Weighed::Excludes(vec![moved]) })
     }
 
-    /// Whether gaps behind a spike are slow as well, for most of them: not the next one, in which those that waited come in.
-    fn slow_afterwards(&self) -> Result<(bool, Fact), Missing> {
-        let stalls = self.side.measure::<Stalls>()?;
-        let (mut slow, mut all) = (0u64, 0u64);
-        for spike in &self.clocks.spikes {
-            let Some(streams) = self.side.evidence.runs.get(spike.run).and_then(|run| run.streams.as_ref()) else {
-                continue;
-            };
-            let gaps = &streams.long_gaps.gaps;
-            let after = spike.after_events + 2;
-            let place = gaps.partition_point(|gap| (gap.request, gap.after_events) < (spike.row, after));
-            let next = gaps.iter().skip(place).take_while(|gap| gap.request == spike.row).take(BEHIND);
-            let long = next.filter(|gap| gap.length_ns as f64 * 1e-9 > SLOW * stalls.usual.0).count();
-            all += 1;
-            slow += u64::from(2 * long > BEHIND);
-        }
+    /// Whether most spikes are of several slow steps.
+    fn several_steps(&self) -> (bool, Fact) {
+        let all = self.clocks.spikes.len() as u64;
+        let several = self.clocks.steps_each.iter().filter(|steps| **steps >= SEVERAL).count() as u64;
         let fact = Fact {
-            text: format!("behind {slow} of {all} spikes the next steps are slow as well"),
-            value: Some(slow as f64 / all.max(1) as f64),
+            text: format!("{several} of {all} spikes are of {SEVERAL} slow steps or more"),
+            value: Some(several as f64 / all.max(1) as f64),
             unit: Some("1".into()),
             interval: None,
             n: Some(all),
-            source: stalls.source.clone(),
+            source: Source::Derived { by: "gaps of streams".into(), from: runs_of(&self.side.evidence.runs) },
         };
-        Ok((2 * slow > all, fact))
+        (2 * several > all, fact)
     }
 
     /// A job of the host is what nothing else with that clock is.
@@ -402,11 +396,10 @@ const SHARP: f64 = 0.02;
 /// Intervals at which metrics pages are usually read, seconds.
 const CUSTOMARY: [f64; 5] = [5.0, 10.0, 15.0, 30.0, 60.0];
 
-/// Gaps behind a spike that are looked at.
-const BEHIND: usize = 4;
+/// Slow steps from which a spike is not one pause.
+const SEVERAL: u32 = 3;
 
-/// Usual gaps from which the step behind a spike is slow as well, and share of its highest to which a clock must fall.
-const SLOW: f64 = 2.0;
+/// Share of its highest to which a clock must fall.
 const FALLS: f64 = 0.9;
 
 fn prompts(held: Held) -> Weighed {

@@ -76,6 +76,10 @@ declare_check! {
             SpecRounds: "spec-rounds" = "rounds of speculation differ in what they take and yield",
         },
         consequence_of: {
+            SharedSteps: "S01",
+            SharedSteps: "S02",
+            BetweenDecodes: "S01",
+            BetweenDecodes: "S02",
             Preempted: "S15",
             Delivery: "S12",
             EnginePauses: "S08",
