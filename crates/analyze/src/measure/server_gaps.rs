@@ -1,6 +1,9 @@
 //! Long gaps as the server counts them.
 
-use super::{counters::growth, stalls::{Stall, Stalls}};
+use super::{
+    counters::growth,
+    stalls::{Stall, Stalls},
+};
 use crate::side::Side;
 use firstcheck_model::{
     measurement::{Fact, Measurement, Missing, Source},

@@ -36,7 +36,8 @@ declare_check! {
     /// By the histogram of event gaps on a logarithmic axis, once it is known to be the server's (S12). Either at least
     /// {touched} of the streams have a gap above {apart} usual ones; or the histogram has two modes with a valley between
     /// them, at least a factor {wide} apart, and slow gaps cost at least {lost} of the streams' time. A single slow mode
-    /// is no stutter. What was delivered in bursts must be in the server's own histogram too.
+    /// is no stutter, and neither is what a base has as well, up to a factor {rise} of the time that it costs. What was
+    /// delivered in bursts must be in the server's own histogram too.
     ///
     /// - Prompts: one whose chunk (budget × time of a prompt token) or whole takes as long as the slow gaps, to a factor
     ///   {factor}, was computed then, or the server counts about as many of them. Chunks share steps with streams; a
@@ -62,6 +63,7 @@ declare_check! {
             touched: 0.15 ["1"] = "share of the streams that must have a slow gap",
             wide: 1.5 ["1"] = "ratio of the two modes from which they count as apart",
             lost: 0.25 ["1"] = "share of the streams' time that the slow mode must cost",
+            rise: 1.5 ["1"] = "times the base's cost of slow gaps from which it counts as more than the base's",
             factor: 2.0 ["1"] = "factor between a slow gap and the time of a prompt that explains it",
             together: 0.8 ["1"] = "share of the live streams that must wait at once for a pause of the engine",
             agree: 0.8 ["1"] = "share of the gaps that must fall on their side of the largest graph",
@@ -95,6 +97,15 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
         Err(why) => return Ok(Outcome::Absent { why }),
     };
     let mut facts = slow.facts.clone();
+    if let Some(Ok(Ok(base))) = case.base.map(|base| Slow::of(base, params)) {
+        let (cost, before) = (slow.cost * 100.0, base.cost * 100.0);
+        facts.push(
+            base.share.fact(format!("slow gaps cost {cost:.1} % of the streams' time, the base's {before:.1} %")),
+        );
+        if slow.cost <= params.rise * base.cost {
+            return Ok(Outcome::Absent { why: facts });
+        }
+    }
     let server = ServerGaps::above(case.side, slow.limit);
     if case.side.measure::<EventPacing>()?.coalesced() {
         let server = server.clone()?;
@@ -126,6 +137,8 @@ struct Slow {
     ratio: f64,
     /// Their share.
     share: Measurement<Ratio>,
+    /// Share of the streams' time that they take beyond usual gaps.
+    cost: f64,
     facts: Vec<Fact>,
 }
 
@@ -185,7 +198,8 @@ impl Slow {
         if let Some(modes) = apart {
             facts.push(modes.lost.fact(format!("they cost {:.0} % of the streams' time", modes.lost.value.0 * 100.0)));
         }
-        Ok(Ok(Self { limit: Seconds(limit), ratio: median / usual, share, facts }))
+        let more: f64 = beyond(limit).map(|(gap, times)| (gap - usual) * *times as f64).sum();
+        Ok(Ok(Self { limit: Seconds(limit), ratio: median / usual, share, cost: more / gaps.total, facts }))
     }
 }
 
