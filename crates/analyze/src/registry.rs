@@ -10,11 +10,15 @@ pub static CHECKS: &[&Check] = &[
     &checks::stream::stream_stutter::STREAM_STUTTER,                // S07
     &checks::stream::periodic_spikes::PERIODIC_SPIKES,              // S08
     &checks::stream::frozen_streams::FROZEN_STREAMS,                // S09
+    &checks::stream::speculation_tail::SPECULATION_TAIL,            // S10
+    &checks::stream::structured_stall::STRUCTURED_STALL,            // S11
     &checks::stream::unreadable_chunks::UNREADABLE_CHUNKS,          // S12
+    &checks::stream::handover_latency::HANDOVER_LATENCY,            // S13
     &checks::memory::startup_oom::STARTUP_OOM,                      // S14
     &checks::memory::constant_preemption::CONSTANT_PREEMPTION,      // S15
     &checks::memory::graphs_cost_kv::GRAPHS_COST_KV,                // S16
     &checks::memory::memory_grows::MEMORY_GROWS,                    // S17
+    &checks::memory::multimodal_oom::MULTIMODAL_OOM,                // S18
     &checks::memory::multi_node_hang::MULTI_NODE_HANG,              // S19
 ];
 

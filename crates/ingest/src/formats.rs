@@ -18,6 +18,7 @@ static READ: &[&Format] = &[
     &results::aiperf::SUMMARY,
     &results::guidellm::FORMAT,
     &results::inference_perf::FORMAT,
+    &results::answers::FORMAT,
     &prometheus::FORMAT,
     &prometheus::API,
     &answers::VERSION,

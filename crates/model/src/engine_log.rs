@@ -350,6 +350,10 @@ pub struct KvOperation {
     pub length: Option<Seconds>,
     /// The 90th percentile of their lengths.
     pub length_p90: Option<Seconds>,
+    /// Of that length the time to hand it to the network, the mean.
+    pub post: Option<Seconds>,
+    /// Pieces of memory that one operation moved, the mean.
+    pub descriptors: Option<f64>,
     /// The process that tells it.
     pub process: Option<String>,
     /// When, on the log's own clock.
@@ -409,6 +413,8 @@ pub struct Failure {
     pub phase: Option<StartPhase>,
     /// The innermost frame of its traceback: file, line and function.
     pub frame: Option<String>,
+    /// Functions of its traceback from the innermost, the first dozen.
+    pub functions: Vec<String>,
     /// What it says of the device's memory, where it ran out.
     pub memory: Option<DeviceMemory>,
     /// When, on the log's own clock.

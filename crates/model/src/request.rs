@@ -137,6 +137,10 @@ pub struct Request {
     pub session: Option<u32>,
     /// W3C trace id sent with it, 32 hex digits.
     pub trace_id: Option<String>,
+    /// Hash of the schema (or grammar) that its answer was asked to keep to; `None`: of none, or it is not known.
+    pub schema: Option<u64>,
+    /// Share of the answer's characters that are white space, where its text was seen.
+    pub blank_share: Option<f32>,
 }
 
 impl Request {
@@ -159,6 +163,8 @@ impl Request {
             prompt_hash: None,
             session: None,
             trace_id: None,
+            schema: None,
+            blank_share: None,
         }
     }
 

@@ -115,6 +115,12 @@ signals! {
     KvTransferTime = "kv_transfer_time";
     /// Its size, bytes (histogram).
     KvTransferBytes = "kv_transfer_bytes";
+    /// Time to hand it to the network, seconds (histogram).
+    KvTransferPost = "kv_transfer_post";
+    /// Pieces of memory that it consists of (histogram).
+    KvTransferDescriptors = "kv_transfer_descriptors";
+    /// Compilation of one grammar of structured output, seconds (histogram).
+    GrammarTime = "grammar_time";
     /// Transfers of KV that failed (counter).
     KvTransferFailures = "kv_transfer_failures";
     /// Requests whose KV was given up before the other engine fetched it (counter).

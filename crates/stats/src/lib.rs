@@ -16,7 +16,7 @@
 //! | mean over pairs of what has no t statistic | [`resample`] |
 //! | diagnostics of one run | [`mser`], [`change`], [`rank`], [`modes`], [`period`] |
 //! | a queue by its moments | [`queue`] |
-//! | parameters of a model | [`simplex`], [`non_negative`], [`crossing`] |
+//! | parameters of a model | [`linear`], [`simplex`], [`non_negative`], [`crossing`] |
 //!
 //! An unbounded value is +∞ inside a [`quantile::Sample`] and an explicit
 //! variant in every difference. No function makes a NaN out of numbers,
@@ -32,6 +32,7 @@ pub mod estimate;
 pub mod gate;
 pub mod goodput;
 pub mod holm;
+pub mod linear;
 pub mod max_t;
 pub mod mde;
 pub mod modes;

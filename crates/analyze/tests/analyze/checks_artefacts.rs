@@ -231,3 +231,11 @@ fn a_whole_prompt_freezes_a_stream() {
         assert!(matches!(finding.outcome, Outcome::Absent { .. }), "{finding:?}");
     }
 }
+
+#[test]
+fn white_space_up_to_the_limit_is_found() {
+    let Some(captures) = captures() else { return };
+    let found = findings(None, &read(&captures, "i_structured"));
+    // The first request for a schema took 128 ms longer than later ones: no stall yet.
+    assert_eq!(supported(present(&found, "S11")), ["unbounded-output"]);
+}

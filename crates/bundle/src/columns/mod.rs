@@ -51,6 +51,11 @@ impl<'a> Columns<'a> {
         self.array(name, true)
     }
 
+    /// A column of numbers that bundles have since it was added; `None` in those of before.
+    fn added<T: ArrowPrimitiveType>(&self, name: &str) -> Result<Option<&'a PrimitiveArray<T>>> {
+        self.batch.column_by_name(name).map(|_| self.optional::<T>(name)).transpose()
+    }
+
     /// A column of texts without empty cells.
     fn texts(&self, name: &str) -> Result<&'a StringArray> {
         self.array(name, false)

@@ -3,8 +3,8 @@
 use super::{Columns, batch_of, cell, schema_of, text_cell};
 use crate::error::Result;
 use arrow_array::{
-    ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
-    types::{Int64Type, UInt32Type, UInt64Type},
+    ArrayRef, Float32Array, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
+    types::{Float32Type, Int64Type, UInt32Type, UInt64Type},
 };
 use arrow_schema::{DataType, SchemaRef};
 use firstcheck_model::{
@@ -32,6 +32,8 @@ pub(crate) fn schema() -> SchemaRef {
         ("prompt_hash", DataType::UInt64, true),
         ("session", DataType::UInt32, true),
         ("trace_id", DataType::Utf8, true),
+        ("schema", DataType::UInt64, true),
+        ("blank_share", DataType::Float32, true),
     ])
 }
 
@@ -64,6 +66,8 @@ pub(crate) fn encode<'a>(rows: impl Iterator<Item = (u32, &'a Request)> + Clone)
         Arc::new(rows.clone().map(|(_, r)| r.prompt_hash).collect::<UInt64Array>()) as _,
         counts(|r| r.session),
         texts(|r| r.trace_id.as_deref()),
+        Arc::new(rows.clone().map(|(_, r)| r.schema).collect::<UInt64Array>()) as _,
+        Arc::new(rows.clone().map(|(_, r)| r.blank_share).collect::<Float32Array>()) as _,
     ];
     batch_of("requests", schema(), columns)
 }
@@ -82,6 +86,9 @@ pub(crate) fn decode(batch: &RecordBatch, path: &Path, mut each: impl FnMut(u32,
     let error = columns.optional_texts("error")?;
     let finish = columns.optional_texts("finish")?;
     let trace_id = columns.optional_texts("trace_id")?;
+    // Bundles of before have neither.
+    let schemas = columns.added::<UInt64Type>("schema")?;
+    let blanks = columns.added::<Float32Type>("blank_share")?;
     for (at, &row) in columns.numbers::<UInt32Type>("request")?.iter().enumerate() {
         let moment = |column| Moment::from(cell(column, at));
         let request = Request {
@@ -101,6 +108,8 @@ pub(crate) fn decode(batch: &RecordBatch, path: &Path, mut each: impl FnMut(u32,
             prompt_hash: cell(prompt_hash, at),
             session: cell(session, at),
             trace_id: text_cell(trace_id, at),
+            schema: schemas.and_then(|schemas| cell(schemas, at)),
+            blank_share: blanks.and_then(|blanks| cell(blanks, at)),
         };
         each(row, request)?;
     }

@@ -25,6 +25,7 @@ fn request() -> impl Strategy<Value = Request> {
     let finishes = vec![Finish::Stop, Finish::Length, Finish::ToolCalls, Finish::ContentFilter, Finish::Abort];
     let ends = (select(Fate::ALL.to_vec()), option::of(".{0,20}"), option::of(select(finishes)));
     let ids = (any::<Option<u64>>(), any::<Option<u32>>(), option::of("[0-9a-f]{32}"));
+    let ids = (ids, any::<Option<u64>>(), option::of(0.0f32..1.0));
     (times, counts, ends, ids).prop_map(|(times, counts, ends, ids)| Request {
         intended: times.0,
         sent: times.1,
@@ -39,9 +40,11 @@ fn request() -> impl Strategy<Value = Request> {
         cached_tokens: counts.1,
         output_tokens: counts.2,
         requested_tokens: counts.3,
-        prompt_hash: ids.0,
-        session: ids.1,
-        trace_id: ids.2,
+        prompt_hash: ids.0.0,
+        session: ids.0.1,
+        trace_id: ids.0.2,
+        schema: ids.1,
+        blank_share: ids.2,
     })
 }
 

@@ -22,8 +22,12 @@ const MOST: usize = 1000;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Traceback {
     inside: bool,
-    frame: Option<String>,
+    /// From the outermost.
+    frames: Vec<String>,
 }
+
+/// Frames of a traceback of which the functions are kept.
+const FRAMES: usize = 12;
 
 /// What failures say, the more telling first.
 const KINDS: [(FailureKind, &str); 43] = [
@@ -105,7 +109,7 @@ impl Traceback {
         let trace = reader.trace(at.process);
         let was_inside = trace.inside;
         if let Some((before, _)) = text.split_once("Traceback (most recent call last)") {
-            *trace = Self { inside: true, frame: None };
+            *trace = Self { inside: true, frames: Vec::new() };
             reader.tracing += usize::from(!was_inside);
             // One message of many lines, of which the first alone has the engine's prefix.
             reader.spilled = at.process.filter(|_| !before.trim().is_empty()).map(str::to_owned);
@@ -115,18 +119,20 @@ impl Traceback {
             // A group of exceptions draws lines before its parts.
             let bare = text.trim_start_matches(['|', '+', '-']);
             if let Some(frame) = bare.trim_start().strip_prefix("File \"") {
-                trace.frame = place(frame);
+                trace.frames.extend(place(frame));
+                // A recursion ends at a thousand frames, of which the innermost tell most.
+                trace.frames.drain(..trace.frames.len().saturating_sub(FRAMES));
                 return true;
             }
             if bare.is_empty() || bare.starts_with(' ') || bare.starts_with("[rank") {
                 return true;
             }
             trace.inside = false;
-            let frame = trace.frame.take();
+            let frames = std::mem::take(&mut trace.frames);
             reader.spilled = None;
             reader.tracing = reader.tracing.saturating_sub(1);
             if let Some((exception, message)) = exception(bare) {
-                push(reader, Some(exception), message, frame, at);
+                push(reader, Some(exception), message, frames, at);
                 return true;
             }
         }
@@ -138,7 +144,7 @@ impl Traceback {
             return true;
         }
         if BARE.iter().any(|part| text.contains(part)) && !text.contains("Traceback") {
-            push(reader, None, text, None, at);
+            push(reader, None, text, Vec::new(), at);
             return true;
         }
         false
@@ -181,7 +187,7 @@ fn kind(text: &str) -> Option<FailureKind> {
     KINDS.iter().find(|(_, part)| text.contains(part)).map(|(kind, _)| *kind)
 }
 
-fn push(reader: &mut LogReader, exception: Option<&str>, message: &str, frame: Option<String>, at: &At<'_>) {
+fn push(reader: &mut LogReader, exception: Option<&str>, message: &str, frames: Vec<String>, at: &At<'_>) {
     let whole = exception.map_or_else(|| message.to_owned(), |name| format!("{name}: {message}"));
     let phase = reader.log.reached();
     let refused = exception.is_some_and(|name| REFUSALS.iter().any(|refusal| name.ends_with(refusal)));
@@ -214,7 +220,8 @@ fn push(reader: &mut LogReader, exception: Option<&str>, message: &str, frame: O
         text,
         process: at.process.map(str::to_owned),
         phase,
-        frame,
+        frame: frames.last().cloned(),
+        functions: frames.iter().rev().filter_map(|frame| Some(frame.split_once(' ')?.1.to_owned())).collect(),
         memory: out_of_memory(message),
         at: at.moment,
         line: at.line,

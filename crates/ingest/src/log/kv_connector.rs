@@ -50,6 +50,8 @@ fn begun(connector: KvConnector, action: KvAction, at: &At<'_>) -> KvOperation {
         bytes: None,
         length: None,
         length_p90: None,
+        post: None,
+        descriptors: None,
         process: at.process.map(str::to_owned),
         at: at.moment,
         line: at.line,
@@ -128,6 +130,8 @@ fn interval(reader: &LogReader, message: &str, at: &At<'_>) -> Option<KvOperatio
         bytes: mib.map(|mib| Bytes(mib * 1024.0 * 1024.0 * count as f64)),
         length: milliseconds(["Avg xfer time (ms)", "Avg KV transfer time (ms)"]),
         length_p90: milliseconds(["P90 xfer time (ms)", "P90 KV transfer time (ms)"]),
+        post: milliseconds(["Avg post time (ms)"; 2]),
+        descriptors: number("Avg number of descriptors").filter(|n| count > 0 && n.is_finite() && *n >= 0.0),
         ..begun(connector(reader, fields), KvAction::Transfer, at)
     })
 }

@@ -2,6 +2,7 @@
 //! not know is marked.
 
 pub(crate) mod aiperf;
+pub(crate) mod answers;
 mod contradictions;
 mod failure;
 mod figures;

@@ -31,6 +31,8 @@ pub(super) const FAMILIES: &[Entry] = &[
     histogram("vllm:mooncake_xfer_time_seconds", Signal::KvTransferTime),
     histogram("vllm:nixl_bytes_transferred", Signal::KvTransferBytes),
     histogram("vllm:mooncake_bytes_transferred", Signal::KvTransferBytes),
+    histogram("vllm:nixl_post_time_seconds", Signal::KvTransferPost),
+    histogram("vllm:nixl_num_descriptors", Signal::KvTransferDescriptors),
     counter("vllm:nixl_num_failed_transfers_total", Signal::KvTransferFailures),
     counter("vllm:mooncake_num_failed_transfers_total", Signal::KvTransferFailures),
     counter("vllm:nixl_num_kv_expired_reqs_total", Signal::KvExpired),

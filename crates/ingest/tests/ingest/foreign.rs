@@ -1,7 +1,7 @@
 //! What each tool's result becomes.
 
 use crate::fixture::{self, file};
-use firstcheck_ingest::{read_recordings, read_runs};
+use firstcheck_ingest::{Input, Limits, collect, read_recordings, read_runs};
 use firstcheck_model::{
     metric::{Metric, Stat},
     moment::Moment,
@@ -235,4 +235,19 @@ fn inference_perf_reports_seconds_and_its_lateness_against_a_plan() {
     let whole = &read(fixture::INFERENCE_PERF_WHOLE)[0];
     assert_eq!(whole.info.workload.arrivals, Arrivals::Unknown);
     assert_eq!(reported(whole, Metric::SendLag, Stat::Mean), None, "without a known plan its delay says nothing");
+}
+
+#[test]
+fn answers_one_after_another_keep_their_schema_and_no_text() {
+    let text = r#"[
+        {"kind": "plain", "ttft_s": 0.02, "total_s": 0.2, "text": "ab c", "finish": "stop", "usage": {"completion_tokens": 3}},
+        {"kind": "small", "schema_bytes": 182, "ttft_s": 0.1, "total_s": 0.3, "text": "{   ", "finish": "length", "usage": {"prompt_tokens": 17, "completion_tokens": 24}}
+    ]"#;
+    let mut bytes = text.as_bytes();
+    let collected = collect(vec![Input::Stream("answers.json", &mut bytes)], &Limits::default());
+    let requests = &collected.evidence.runs[0].requests.0;
+    assert_eq!((requests[0].schema, requests[0].blank_share), (None, Some(0.25)));
+    assert!(requests[1].schema.is_some());
+    assert_eq!((requests[1].blank_share, requests[1].output_tokens), (Some(0.75), Some(24)));
+    assert_eq!(requests[1].sent.since(requests[0].sent).map(|apart| apart.0), Some(0.2));
 }

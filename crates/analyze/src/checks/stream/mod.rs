@@ -1,8 +1,11 @@
 //! Checks of a family: stream.
 
 pub mod frozen_streams;
+pub mod handover_latency;
 pub mod periodic_spikes;
+pub mod speculation_tail;
 pub mod stream_stutter;
+pub mod structured_stall;
 pub mod unreadable_chunks;
 
 use crate::{measure::server_gaps::ServerGaps, verdict::Weighed};

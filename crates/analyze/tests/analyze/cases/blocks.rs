@@ -6,10 +6,11 @@
 //!   (between sends, s), `spread` (TTFTs of the line vary by ± this share), `cached` (prompt tokens found in the cache),
 //!   `lag` (the client's hold before it sends, ms; part of the TTFT), `fate` (`failed`, …: E2E_MS is then the end of the
 //!   attempt), `finish` (`stop`, `length`), `session`, `hash` (of the prompt), `replica` (names that served the line's rows in turn:
-//!   `a,b`).
+//!   `a,b`), `schema` (a number of its own), `blank` (share of white space of its text).
 //! - `events SIDE`: a line a group of requests, in the order of the rows: `ROWS FIRST_MS PATTERN…`, where ROWS is `3` or
 //!   `0..9`, and a pattern is `20x30` (twenty events, 30 ms apart) or `1500` (one, after 1.5 s); the end `k=2` says that
 //!   events carry two tokens each.
+//! - `spans SIDE`: lines `ROWS STAGE START_MS LENGTH_MS [REPLICA]`: a stage of each of these rows, from its send on.
 //! - `fingerprint SIDE`: lines `field = value`.
 //! - `client SIDE`: what the client found out about itself, as in `run.json`.
 //! - `file SIDE NAME`: a file as a user would give it (a log, prompts, the state of GPUs), told by its content.
@@ -57,6 +58,7 @@ pub fn evidence(side: &str, blocks: &[Block], path: &Path) -> Option<Evidence> {
         let prefix = format!("{kind} {side}");
         blocks.iter().filter(|b| b.head == prefix || b.head.starts_with(&format!("{prefix} "))).collect()
     };
+    let spans = mine("spans");
     let sampled: Vec<Block> = mine("samples").into_iter().flat_map(|block| pages_of(side, block)).collect();
     let pages: Vec<&Block> = mine("metrics").into_iter().chain(&sampled).collect();
     let (requests, files, stated) = (mine("requests"), mine("file"), mine("fingerprint"));
@@ -71,6 +73,10 @@ pub fn evidence(side: &str, blocks: &[Block], path: &Path) -> Option<Evidence> {
     if !pages.is_empty() || !requests.is_empty() {
         evidence.runs.push(run(side, &pages, &requests, &mine("events"), path));
         evidence.runs[0].info.fingerprint.merge(&evidence.stated);
+        let run = &mut evidence.runs[0];
+        let more: Vec<StageSpan> =
+            spans.iter().flat_map(|block| block.body.lines()).flat_map(|line| spans_of(line, &run.requests)).collect();
+        run.spans.extend(more);
         evidence.runs[0].info.client =
             mine("client").first().map(|block| serde_json::from_str(&block.body).expect("a client's health"));
     }
@@ -185,6 +191,8 @@ fn rows(line: &str) -> Vec<Request> {
             output_tokens: completed.then_some(output as u32),
             session: number("session").map(|session| session as u32),
             prompt_hash: number("hash").map(|hash| hash as u64),
+            schema: number("schema").map(|schema| schema as u64),
+            blank_share: number("blank").map(|share| share as f32),
             ..Request::offered(intended)
         }
     };
@@ -214,13 +222,29 @@ fn served_by(requests: &[&Block]) -> Vec<StageSpan> {
     spans
 }
 
+/// `3` or `0..9`.
+fn range_of(rows: &str) -> std::ops::Range<u32> {
+    match rows.split_once("..") {
+        Some((from, to)) => from.parse().unwrap()..to.parse().unwrap(),
+        None => rows.parse().unwrap()..rows.parse::<u32>().unwrap() + 1,
+    }
+}
+
+fn spans_of(line: &str, requests: &Requests) -> Vec<StageSpan> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let &[rows, stage, start, length, ..] = words.as_slice() else { panic!("ROWS STAGE START_MS LENGTH_MS: {line}") };
+    let ns = |ms: &str| (ms.parse::<f64>().unwrap() * 1e6) as i64;
+    let of = |request: u32| {
+        let start = requests[request as usize].sent.plus_ns(ns(start));
+        let (stage, end) = (Stage::from_name(stage).unwrap(), start.plus_ns(ns(length)));
+        StageSpan { request, stage, start, end, replica: words.get(4).map(|name| (*name).to_owned()) }
+    };
+    range_of(rows).map(of).collect()
+}
+
 fn events_of(line: &str) -> Vec<Event> {
     let mut words = line.split_whitespace();
-    let rows = words.next().unwrap();
-    let rows = match rows.split_once("..") {
-        Some((from, to)) => from.parse::<u32>().unwrap()..to.parse().unwrap(),
-        None => rows.parse().unwrap()..rows.parse::<u32>().unwrap() + 1,
-    };
+    let rows = range_of(words.next().unwrap());
     let words: Vec<&str> = words.collect();
     let tokens = words.iter().find_map(|word| word.strip_prefix("k=")).map_or(1, |k| k.parse().unwrap());
     let mut at = 0.0;
