@@ -88,7 +88,7 @@ impl Measure for DeviceMemory {
         let ran = |failure: &Failure| {
             failure.kind == FailureKind::OutOfMemory && failure.phase.is_some_and(|phase| phase >= StartPhase::Ready)
         };
-        Ok(Self(all.filter(|(_, failure)| ran(failure)).last().map(|(label, failure)| of(label, failure))))
+        Ok(Self(all.filter(|(_, failure)| ran(failure)).next_back().map(|(label, failure)| of(label, failure))))
     }
 }
 
