@@ -83,12 +83,12 @@ impl Measure for DeviceMemory {
         if let Some(missing) = side.evidence.lacks(Kind::EngineLog) {
             return Err(missing);
         }
-        let all =
+        let mut all =
             side.evidence.logs.iter().flat_map(|log| log.failures.iter().map(move |failure| (&log.label, failure)));
         let ran = |failure: &Failure| {
             failure.kind == FailureKind::OutOfMemory && failure.phase.is_some_and(|phase| phase >= StartPhase::Ready)
         };
-        Ok(Self(all.filter(|(_, failure)| ran(failure)).next_back().map(|(label, failure)| of(label, failure))))
+        Ok(Self(all.rfind(|(_, failure)| ran(failure)).map(|(label, failure)| of(label, failure))))
     }
 }
 
