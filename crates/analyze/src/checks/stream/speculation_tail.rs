@@ -42,7 +42,7 @@ declare_check! {
     /// - A longer round explains it: a fixed cost, where {part} of it is there at a batch of one; else the batch.
     /// - More preemptions than the base, {preempted} a request: the draft takes memory.
     /// - The resolved graph mode differs: graphs.
-    /// - Only gaps are longer: measured by chunk.
+    /// - Only gaps are longer, against a base without speculation: measured by chunk.
     ///
     /// ## What to do
     ///
@@ -111,7 +111,8 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     );
     let gaps = gap_rise(case.side, base);
     let slower = rise >= params.slower;
-    let by_chunk = !slower && gaps.as_ref().is_some_and(|(rise, _)| *rise >= params.slower);
+    // Against a base that speculates as well, chunks are the same on both sides.
+    let by_chunk = !slower && is_plain(&before) && gaps.as_ref().is_some_and(|(rise, _)| *rise >= params.slower);
     if !slower && !by_chunk {
         return Ok(Outcome::Absent { why: vec![fact] });
     }
@@ -155,13 +156,19 @@ fn fact(of: &SpeculationRounds, value: Option<f64>, text: String) -> Fact {
     Fact { value, unit: value.map(|_| "1".into()), n, ..Fact::told(text, of.source.clone()) }
 }
 
-/// Drafts were counted, or streams carry more than a token an event.
+/// Drafts were counted, or streams carry more than a token an event. vLLM counts drafts wherever it drafts: a page of its
+/// own without the counter shows that it does not, and several tokens an event are then another matter (S12).
 fn speculates(side: &Side<'_>, rounds: &SpeculationRounds) -> bool {
-    let drafts = counters::growth_in(&side.evidence.runs, Signal::Drafts, Part::Value);
-    match drafts {
+    let counts_drafts = side.evidence.runs.iter().flat_map(|run| &run.signals).any(|s| s.name.starts_with("vllm:"));
+    match counters::growth_in(&side.evidence.runs, Signal::Drafts, Part::Value) {
         Ok(drafts) => drafts.value > 0.0,
-        Err(_) => rounds.quantile(0.5, |one| one.tokens) > SPECULATES,
+        Err(_) => !counts_drafts && !is_plain(rounds),
     }
+}
+
+/// Whether an event carries no more than a token.
+fn is_plain(rounds: &SpeculationRounds) -> bool {
+    rounds.quantile(0.5, |one| one.tokens) <= SPECULATES
 }
 
 /// Tokens an event from which rounds yield more than one.
@@ -182,7 +189,7 @@ fn line(rounds: &SpeculationRounds) -> Option<(f64, f64)> {
 fn split(now: &SpeculationRounds, before: &SpeculationRounds) -> Split {
     let (tail, fast) = (now.tail(), now.fast());
     let others = &now.requests[..now.requests.len() - tail.len()];
-    let plain = before.quantile(0.5, |one| one.tokens) <= SPECULATES;
+    let plain = is_plain(before);
     let at = |fitted: Option<(f64, f64)>, beside: f64, all: &SpeculationRounds| {
         fitted.map_or_else(|| mean(&all.requests, |one| one.time), |(none, each)| none + each * beside)
     };
