@@ -45,7 +45,7 @@ declare_check! {
     /// - The first gap of most streams equals their time to first token: the tool counted it in.
     ///
     /// Where an event carries what a round of speculation yields, by the server's counters, it is chunky by design and
-    /// this symptom is absent: read TPOT all the same.
+    /// this symptom is absent: read TPOT all the same. Without those counters it cannot be told.
     ///
     /// ## What to do
     ///
@@ -105,6 +105,9 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
             _ => Ok(Outcome::Absent { why: facts }),
         };
     }
+    if many == Some(true) && !pacing.coalesced() && !foreign_list {
+        drafts_are_told(case.side)?;
+    }
     facts.push(pacing.pace.fact(format!(
         "mean gap of a stream (median over streams) {:.1} ms: that and TPOT can be read, quantiles of gaps cannot",
         pacing.pace.value.0 * 1e3
@@ -139,6 +142,19 @@ fn speculation(side: &Side<'_>, pacing: &EventPacing, params: &Params) -> Option
             from: vec![accepted.source, drafts.source],
         },
     })
+}
+
+/// Whether the server's counters tell how much was drafted. A page that counts tokens and no drafts shows that none were.
+fn drafts_are_told(side: &Side<'_>) -> Result<(), Missing> {
+    let drafts = growth(side, Signal::Drafts, Part::Value);
+    let tokens = || growth(side, Signal::GenerationTokens, Part::Value);
+    if drafts.is_ok() || tokens().is_ok() {
+        return Ok(());
+    }
+    Err(Missing::not_given(
+        "the server's counters of drafts: whether a round of speculation yields the tokens of an event",
+        "firstcheck run --url URL (it reads /metrics)",
+    ))
 }
 
 fn one_token(pacing: &EventPacing, params: &Params) -> Option<Weighed> {
