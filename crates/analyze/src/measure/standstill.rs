@@ -4,10 +4,9 @@ use crate::side::{Measure, Side};
 use firstcheck_model::{
     evidence::RunEvidence,
     measurement::{Measurement, Missing, Source},
-    moment::{Moment, Window},
+    moment::Moment,
     request::{Fate, Request},
     run::ClockKind,
-    signal::{Part, Signal},
     unit::Seconds,
 };
 
@@ -27,9 +26,6 @@ pub struct Stop {
     pub length: Measurement<Seconds>,
     /// Whether tokens came after it.
     pub ended: bool,
-    /// Prompt and output tokens that the engine counted well inside it: work that did not reach the clients. `None`
-    /// where no counter was sampled there.
-    pub computed: Option<f64>,
     /// Median time to first token of the requests that were sent after it; `None` where none was answered.
     pub usual: Option<Seconds>,
 }
@@ -63,8 +59,7 @@ fn of_run(run: &RunEvidence) -> Option<(Stop, Option<Stop>)> {
         let n = waiting.count() as u64;
         let source = Source::Requests { run: run.info.id.clone(), count: n, rows: Vec::new() };
         let length = Measurement { value: to.since(from)?, interval: None, n, source };
-        let computed = computed(run, from, to);
-        Some(Stop { length, ended, computed, usual: ended.then(|| usual(&sent, to)).flatten() })
+        Some(Stop { length, ended, usual: ended.then(|| usual(&sent, to)).flatten() })
     };
     match (first, last) {
         (Some(first), Some(last)) => {
@@ -91,21 +86,4 @@ fn usual(sent: &[&Request], after: Moment) -> Option<Seconds> {
     let mut times: Vec<f64> = later.filter_map(|request| Some(request.first_token.since(request.sent)?.0)).collect();
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().map(Seconds)
-}
-
-/// Time after which what was under way when a standstill began has been counted, nanoseconds.
-const SETTLED: i64 = 2_000_000_000;
-
-/// Growth of the engine's counters of tokens between two moments, from a little after the first.
-fn computed(run: &RunEvidence, from: Moment, to: Moment) -> Option<f64> {
-    let window = Window { start: from.plus_ns(SETTLED), end: to };
-    let series =
-        [Signal::PromptTokens, Signal::GenerationTokens].into_iter().flat_map(|of| run.series(of, Part::Value));
-    let grown: Vec<f64> = series
-        .filter_map(|series| {
-            let values: Vec<f64> = series.inside(Some(window)).map(|(_, value)| value).collect();
-            (values.len() > 1).then(|| values.iter().zip(&values[1..]).map(|(a, b)| (b - a).max(0.0)).sum::<f64>())
-        })
-        .collect();
-    (!grown.is_empty()).then(|| grown.iter().sum())
 }

@@ -17,7 +17,7 @@ declare_check! {
     /// ## How it is decided
     ///
     /// The symptom: from the first request, or from some token to the end, requests were in flight for {still} s or
-    /// longer, not one token came, and the engine counted none; at the start also more than {unusual} times a later first token. Where dumps show
+    /// longer and not one token came; at the start also more than {unusual} times a later first token. Where dumps show
     /// ranks apart, {seen} s are enough. A watchdog's line proves it, and so do dumps of ranks apart where no
     /// request is known. The causes are read from where each rank stood at one time, first match:
     ///

@@ -35,14 +35,6 @@ pub(super) fn seen(side: &Side<'_>, params: &Params) -> Result<Seen, Missing> {
         Err(missing) => return Err(missing),
     };
     let start = &stops.at_start;
-    let works =
-        |stop: &&Stop| !stop.ended && stop.length.value.0 >= params.still && stop.computed.is_some_and(|n| n > 0.0);
-    if let Some(stop) = stops.to_end.iter().chain([start]).find(works) {
-        let tokens = stop.computed.map(|tokens| format!("; the engine computed {tokens:.0} tokens meanwhile"));
-        let mut fact = said("", "{} requests waited for {} s", stop);
-        fact.text.push_str(&tokens.unwrap_or_default());
-        return Ok(Seen::Moves(vec![fact]));
-    }
     if let Some(end) = stops.to_end.as_ref().filter(|end| end.length.value.0 >= params.still) {
         let text = "the last token, {} requests waited for {} s and got nothing";
         return Ok(Seen::Stands { facts: vec![said("after ", text, end)], ended: false });
