@@ -27,7 +27,7 @@ declare_check! {
     /// - Client gate: between intended and actual send. Front end: neither queue nor the step in hand.
     /// - Saturation: prompts' utilisation from {full}, waits rising with time ({slope}), or waiting at {always} of scrapes.
     /// - Long prefill: prompts above the step's budget cover half of the waiting, or a queue of them alone predicts it.
-    /// - Variance: W = λE[s²]/2(1−ρ) is within {sane} of the mean wait, or its ρ within {near}; ρ or CV² above {busy}.
+    /// - Variance: W = λ·mean(s²)/2(1−ρ) is within {sane} of the mean wait, or its ρ within {near}; ρ or CV² above {busy}.
     /// - Seats, pool, admission: at most moments of waiting all seats are taken; {pool} of the pool is; or neither is,
     ///   and the largest prompt does not fit.
     ///
