@@ -22,3 +22,4 @@ pub mod split;
 pub mod sweep;
 pub mod symptom;
 pub mod verdict;
+mod version;

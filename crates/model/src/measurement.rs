@@ -66,6 +66,14 @@ pub enum Source {
     },
 }
 
+impl Source {
+    /// One line of a file, counted from 1. Lines are kept as 32 bits: one beyond them is shown as the last of these.
+    pub fn line(path: impl Into<String>, line: u64) -> Self {
+        let line = u32::try_from(line).unwrap_or(u32::MAX - 1).min(u32::MAX - 1);
+        Self::Lines { path: path.into(), lines: line..line + 1 }
+    }
+}
+
 /// A sentence with its number: what a finding shows for or against a cause.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fact {

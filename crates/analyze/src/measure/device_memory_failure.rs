@@ -105,7 +105,6 @@ fn of(label: &str, failure: &Failure) -> DeviceMemoryFailure {
         (None, Some(frame)) => (Within::LanguageModel, Some(frame.clone())),
         (None, None) => (Within::Unknown, failure.frame.clone()),
     };
-    let line = u32::try_from(failure.line).unwrap_or(u32::MAX - 1);
     DeviceMemoryFailure {
         tried: memory.tried,
         total: memory.total,
@@ -114,6 +113,6 @@ fn of(label: &str, failure: &Failure) -> DeviceMemoryFailure {
         within,
         frame,
         process: failure.process.clone(),
-        source: Source::Lines { path: label.to_owned(), lines: line..line + 1 },
+        source: Source::line(label, failure.line),
     }
 }

@@ -1,6 +1,6 @@
 //! What captured graphs take of a device's memory, and what is kept for them when the KV cache is sized.
 
-use super::memory_ledger::{MemoryLedger, StartLedger, at_line};
+use super::memory_ledger::{MemoryLedger, StartLedger};
 use crate::side::{Measure, Side};
 use firstcheck_model::{
     engine_log::{EngineLog, Term},
@@ -59,7 +59,7 @@ impl Measure for GraphBudget {
 fn figure(log: &EngineLog, kind: &str, name: &str) -> Option<(f64, Source)> {
     let event = log.events.iter().rfind(|event| event.kind == kind && event.line >= log.began)?;
     let value = event.figures.iter().find(|(known, _)| *known == name)?.1;
-    Some((value, at_line(&log.label, event.line)))
+    Some((value, Source::line(&log.label, event.line)))
 }
 
 fn largest(log: &EngineLog) -> Option<Measurement<Count>> {

@@ -60,7 +60,7 @@ fn of_logs(side: &Side<'_>) -> Option<KvTransfers> {
         .flat_map(|log| log.kv_operations.iter().map(move |operation| (log.label.as_str(), operation)))
         .filter(|(_, operation)| operation.action == KvAction::Transfer && operation.count > 0)
         .collect();
-    let from: Vec<Source> = all.iter().take(3).map(|(label, operation)| line_of(label, operation.line)).collect();
+    let from: Vec<Source> = all.iter().take(3).map(|(label, operation)| Source::line(*label, operation.line)).collect();
     let source = |by: &str| Source::Derived { by: by.into(), from: from.clone() };
     let mean = |of: fn(&KvOperation) -> Option<f64>| {
         let known = || all.iter().filter_map(|(_, one)| Some((of(one)?, one.count)));
@@ -86,11 +86,6 @@ fn of_logs(side: &Side<'_>) -> Option<KvTransfers> {
         }),
         busy: None,
     })
-}
-
-fn line_of(label: &str, line: u64) -> Source {
-    let line = u32::try_from(line).unwrap_or(u32::MAX - 1);
-    Source::Lines { path: label.to_owned(), lines: line..line + 1 }
 }
 
 /// Whether any run shows that KV is transferred, or that there are two pools.

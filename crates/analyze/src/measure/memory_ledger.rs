@@ -190,13 +190,7 @@ fn weights(stated: &[&MemoryTerm]) -> Vec<(Option<String>, f64)> {
 }
 
 fn measured(log: &EngineLog, stated: &MemoryTerm) -> Measurement<Bytes> {
-    Measurement { value: stated.bytes, interval: None, n: 1, source: at_line(&log.label, stated.line) }
-}
-
-/// One line of a log as a source.
-pub(crate) fn at_line(path: &str, line: u64) -> Source {
-    let line = u32::try_from(line).unwrap_or(u32::MAX - 1);
-    Source::Lines { path: path.to_owned(), lines: line..line + 1 }
+    Measurement { value: stated.bytes, interval: None, n: 1, source: Source::line(&log.label, stated.line) }
 }
 
 /// Bytes as GiB with two decimals, for sentences; what rounds to zero is no minus zero.

@@ -128,13 +128,13 @@ fn other_prompts(
         return Some(now.hit_rate.fact("the prefix cache is off, the base's is on"));
     }
     let change = now.prompt.value.0 / before.prompt.value.0 - 1.0;
-    let rate = |side: &Side<'_>| {
-        let seconds: f64 = side.evidence.runs.iter().filter_map(|run| Some(run.span()?.length()?.0)).sum();
-        let served = side.measure::<Served>().map(|served| served.finished.value).ok();
-        let own = side.evidence.runs.iter().flat_map(RunEvidence::window).count() as f64;
-        served.unwrap_or(own) / seconds
-    };
-    let load = rate(side) / rate(base) - 1.0;
+    let seconds =
+        |side: &Side<'_>| -> f64 { side.evidence.runs.iter().filter_map(|run| Some(run.span()?.length()?.0)).sum() };
+    // Of both sides the same: what the servers finished, or what the clients sent.
+    let served = |side: &Side<'_>| side.measure::<Served>().ok().map(|served| served.finished.value);
+    let sent = |side: &Side<'_>| side.evidence.runs.iter().flat_map(RunEvidence::window).count() as f64;
+    let (now_count, before_count) = served(side).zip(served(base)).unwrap_or_else(|| (sent(side), sent(base)));
+    let load = (now_count / seconds(side)) / (before_count / seconds(base)) - 1.0;
     (change.abs() > params.length && load.abs() <= params.load).then(|| {
         now.prompt.fact(format!(
             "the mean prompt changed by {:+.1} % at an equal request rate ({:+.0} %): prompts changed, see S01",

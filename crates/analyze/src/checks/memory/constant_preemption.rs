@@ -9,7 +9,7 @@ use crate::{
         graph_budget::GraphBudget,
         kv_pool::KvPool,
         latency_means::LatencyMeans,
-        memory_ledger::{MemoryLedger, at_line, gib},
+        memory_ledger::{MemoryLedger, gib},
         output_length::OutputLength,
         page_demand::PageDemand,
         preemptions::Preemptions,
@@ -19,7 +19,7 @@ use crate::{
 };
 use firstcheck_model::{
     finding::{Explained, FollowUp, Outcome},
-    measurement::{Fact, Missing},
+    measurement::{Fact, Missing, Source},
 };
 
 declare_check! {
@@ -163,7 +163,7 @@ fn ledger_changes(side: &Side<'_>, base: &Side<'_>) -> Vec<Fact> {
     let by_hand = now.blocks_set.map(|(line, profiled)| {
         let held = profiled.map_or(String::new(), |blocks| format!(", memory holds {blocks:.0}"));
         let text = format!("{}: somebody set the number of KV blocks{held}", now.log);
-        let source = at_line(&now.log, line);
+        let source = Source::line(&now.log, line);
         Fact { text, value: profiled, unit: Some("count".into()), interval: None, n: Some(1), source }
     });
     let changes = now.changes(before, LEDGER_STEP).into_iter().map(|(term, was, is)| {

@@ -72,10 +72,9 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let side = case.side;
     let memory = side.measure::<DeviceMemory>()?;
     let Some(failure) = &memory.0 else {
-        let log = side.evidence.logs.iter().map(|log| (log.label.clone(), log.lines)).next();
-        let (path, lines) = log.unwrap_or_default();
-        let source = Source::Lines { path, lines: 1..u32::try_from(lines).unwrap_or(u32::MAX - 1) + 1 };
         let text = "no allocation of device memory failed after the server was ready";
+        let from = side.evidence.logs.iter().map(|log| Source::line(&log.label, log.lines)).collect();
+        let source = Source::Derived { by: "logs to their ends".into(), from };
         return Ok(Outcome::Absent { why: vec![Fact::told(text, source)] });
     };
     let images = images_before(case);
@@ -233,7 +232,7 @@ fn other_process(failure: &DeviceMemoryFailure, params: &Params) -> Result<Weigh
 }
 
 fn language_model(failure: &DeviceMemoryFailure) -> Weighed {
-    let frame = failure.frame.clone().unwrap_or_default();
+    let frame = failure.frame.as_deref().unwrap_or("a frame that is not told");
     match failure.within {
         Within::LanguageModel => {
             Weighed::Supports(vec![failure.fact(format!("no frame of an encoder; {frame}"), None)])

@@ -4,7 +4,6 @@ use crate::{
     case::Case,
     declare_check,
     measure::{
-        counters::growth,
         episodes::Episodes,
         event_pacing::EventPacing,
         gap_histogram::GapHistogram,
@@ -20,7 +19,6 @@ use firstcheck_model::{
     finding::{FollowUp, Outcome},
     measurement::{Fact, Measurement, Missing, Source},
     run::{Detail, Origin},
-    signal::{Part, Signal},
     unit::{Ratio, Seconds},
 };
 use firstcheck_stats::quantile::Sample;
@@ -114,7 +112,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     verdict.weigh(Cause::LongPrompt, held.clone().map(long_prompt));
     verdict.weigh(Cause::EngineFreeze, engine_freeze(&together, &held, params));
     verdict.weigh(Cause::Delivery, server.map(|server| super::delivery(&server)));
-    let preempted = preempted(case.side, &freezes, &together, params);
+    let preempted = super::preempted(case.side, (freezes.stalls.len() as u64, "freezes"), &together, params.together);
     verdict.weigh(Cause::ResumeWaits, resume_waits(case.side, &freezes, &preempted));
     verdict.weigh(Cause::Preempted, preempted);
     verdict.weigh(Cause::DecodeCollapse, collapse(case.side, &freezes, params));
@@ -151,8 +149,8 @@ impl Freezes {
 
     /// `0.05 s at p50, 0.29 s at p90, 1.3 s at most`.
     fn quantiles(&self) -> String {
-        let at = |p: f64| self.longest.quantile(p).unwrap_or(0.0);
-        format!("{:.2} s at p50, {:.2} s at p90, {:.2} s at most", at(0.5), at(0.9), at(1.0))
+        let at = |(p, name): (f64, &str)| Some(format!("{:.2} s at {name}", self.longest.quantile(p)?));
+        [(0.5, "p50"), (0.9, "p90"), (1.0, "most")].into_iter().filter_map(at).collect::<Vec<_>>().join(", ")
     }
 
     fn facts(&self, side: &Side<'_>) -> Vec<Fact> {
@@ -188,33 +186,6 @@ fn engine_freeze(
         (_, Ok(Held::ByChunks(fact) | Held::ByWholes(fact))) => Ok(Weighed::Excludes(vec![fact.clone()])),
         (Ok(share), Ok(Held::Not(fact))) => Ok(Weighed::Supports(vec![Episodes::fact(share), fact.clone()])),
         (Err(missing), _) | (_, Err(missing)) => Err(missing.clone()),
-    }
-}
-
-fn preempted(
-    side: &Side<'_>,
-    freezes: &Freezes,
-    together: &Result<Measurement<Ratio>, Missing>,
-    params: &Params,
-) -> Result<Weighed, Missing> {
-    let counter = growth(side, Signal::Preemptions, Part::Value)?;
-    let count = freezes.stalls.len();
-    let fact = Fact {
-        text: format!("{:.0} preemptions, {count} freezes", counter.value),
-        value: Some(counter.value),
-        unit: Some("count".into()),
-        interval: None,
-        n: Some(count as u64),
-        source: counter.source,
-    };
-    if 2.0 * counter.value < count as f64 {
-        return Ok(Weighed::Excludes(vec![fact]));
-    }
-    match together {
-        Ok(share) if share.value.0 >= params.together => Ok(Weighed::Excludes(vec![fact, Episodes::fact(share)])),
-        Ok(share) => Ok(Weighed::Supports(vec![fact, Episodes::fact(share)])),
-        // Streams that froze alone: nothing speaks against what the counter says.
-        Err(_) => Ok(Weighed::Supports(vec![fact])),
     }
 }
 

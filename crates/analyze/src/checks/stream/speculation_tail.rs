@@ -286,9 +286,7 @@ fn graphs(side: &Side<'_>, base: &Side<'_>) -> Result<Weighed, Missing> {
             "give both servers' logs from their start on",
         ));
     };
-    let line = u32::try_from(line).unwrap_or(u32::MAX - 1);
-    let fact =
-        Fact::told(format!("graph mode {ours}, base {theirs}"), Source::Lines { path: label, lines: line..line + 1 });
+    let fact = Fact::told(format!("graph mode {ours}, base {theirs}"), Source::line(label, line));
     Ok(if ours != theirs { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
 }
 

@@ -121,7 +121,8 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let mut verdict = Verdict::<Cause>::new();
     verdict.weigh(Cause::SharedSteps, held.clone().map(|held| by_prompts(held, true)));
     verdict.weigh(Cause::BetweenDecodes, held.clone().map(|held| by_prompts(held, false)));
-    verdict.weigh(Cause::Preempted, preempted(case.side, &slow, &together, params));
+    verdict
+        .weigh(Cause::Preempted, super::preempted(case.side, (slow.share.n, "slow gaps"), &together, params.together));
     verdict.weigh(Cause::Delivery, server.map(|server| super::delivery(&server)));
     verdict.weigh(Cause::EnginePauses, pauses(&together, &held, &graphs, &slow, params));
     verdict.weigh(Cause::GraphBucket, graphs);
@@ -211,30 +212,6 @@ fn by_prompts(held: Held, chunks: bool) -> Weighed {
         (Held::ByChunks(fact), true) | (Held::ByWholes(fact), false) => Weighed::Supports(vec![fact]),
         (Held::ByChunks(fact) | Held::ByWholes(fact) | Held::Not(fact), _) => Weighed::Excludes(vec![fact]),
     }
-}
-
-fn preempted(
-    side: &Side<'_>,
-    slow: &Slow,
-    together: &Result<Measurement<Ratio>, Missing>,
-    params: &Params,
-) -> Result<Weighed, Missing> {
-    let counter = growth(side, Signal::Preemptions, Part::Value)?;
-    let fact = Fact {
-        text: format!("{:.0} preemptions, {} slow gaps", counter.value, slow.share.n),
-        value: Some(counter.value),
-        unit: Some("count".into()),
-        interval: None,
-        n: Some(slow.share.n),
-        source: counter.source,
-    };
-    if 2.0 * counter.value < slow.share.n as f64 {
-        return Ok(Weighed::Excludes(vec![fact]));
-    }
-    Ok(match together {
-        Ok(share) if share.value.0 >= params.together => Weighed::Excludes(vec![fact, Episodes::fact(share)]),
-        _ => Weighed::Supports(vec![fact]),
-    })
 }
 
 fn pauses(

@@ -1,6 +1,6 @@
 //! How a difference came about.
 
-use super::version;
+use crate::version;
 use firstcheck_model::{
     fingerprint::{Fingerprint, Group, field},
     report::Came,

@@ -1,6 +1,6 @@
 //! Defaults of the engines that are known to have changed from one version to another.
 
-use super::version::order;
+use crate::version::order;
 use firstcheck_model::fingerprint::{Fingerprint, field};
 use std::{cmp::Ordering, fmt::Write as _};
 

@@ -3,7 +3,6 @@
 
 mod came;
 pub mod defaults;
-mod version;
 
 use firstcheck_model::{
     fingerprint::{Field, Fingerprint, Impact, Stated, field, impact},

@@ -1,6 +1,5 @@
 //! The collective that a rank has entered, from whatever tells it.
 
-use super::line_of;
 use firstcheck_model::{
     hang::{Collective, CollectiveState, CollectiveTimeout, FlightRecord, NcclOperation, ProcessGroup},
     measurement::Source,
@@ -73,7 +72,7 @@ impl Entered {
             sequence: collective.sequence,
             operation: spelled(&collective.operation),
             elements: sized.then(|| collective.input_elements()),
-            source: line_of(label, 1),
+            source: Source::line(label, 1),
         }
     }
 
@@ -84,7 +83,7 @@ impl Entered {
             sequence: timeout.sequence,
             operation: spelled(&timeout.operation),
             elements: timeout.elements,
-            source: line_of(label, timeout.line),
+            source: Source::line(label, timeout.line),
         }
     }
 
@@ -96,7 +95,7 @@ impl Entered {
             sequence: operation.count,
             operation: spelled(&operation.operation),
             elements: Some(operation.elements),
-            source: line_of(label, operation.line),
+            source: Source::line(label, operation.line),
         }
     }
 }

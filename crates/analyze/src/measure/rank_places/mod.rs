@@ -7,11 +7,7 @@ pub use entered::Entered;
 pub use standing::{Doing, Standing};
 
 use crate::side::{Measure, Side};
-use firstcheck_model::{
-    evidence::Evidence,
-    hang::StackDump,
-    measurement::{Missing, Source},
-};
+use firstcheck_model::{evidence::Evidence, hang::StackDump, measurement::Missing};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the ranks stood, by replica.
@@ -218,10 +214,4 @@ fn replica_of(label: &str) -> Option<u32> {
     let rest = lower[lower.rfind("replica")? + "replica".len()..].trim_start_matches(['_', '-', '.', '=']);
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     rest[..end].parse().ok()
-}
-
-/// A line of a file as a source.
-fn line_of(label: &str, line: u64) -> Source {
-    let line = u32::try_from(line).unwrap_or(u32::MAX - 1);
-    Source::Lines { path: label.to_owned(), lines: line..line + 1 }
 }

@@ -1,6 +1,6 @@
 //! What the stack of a process shows it to be doing.
 
-use super::{entered::spelled, line_of};
+use super::entered::spelled;
 use firstcheck_model::{
     hang::{Activity, StackDump, StackFrame, ThreadStack},
     measurement::Source,
@@ -122,7 +122,7 @@ impl Standing {
         let of_thread = |thread: &ThreadStack| {
             let (doing, frame) = doing(&thread.frames)?;
             let active = thread.activity.map(|activity| activity == Activity::Active);
-            Some(Self { doing, frame: words(frame), active, source: line_of(label, dump.line) })
+            Some(Self { doing, frame: words(frame), active, source: Source::line(label, dump.line) })
         };
         let of_main = of_thread(main)?;
         if matches!(of_main.doing, Doing::Host | Doing::Device) {

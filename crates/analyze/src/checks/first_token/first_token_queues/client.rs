@@ -160,8 +160,9 @@ pub(super) fn front_end(case: &Case<'_>, params: &Params) -> Result<Weighed, Mis
         }
     };
     let facts = vec![places.fact()];
-    let share = places.front_share().unwrap_or(0.0);
-    Ok(if share >= params.share { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+    // Where nobody waits in the engine or before it, nothing waits in the front end.
+    let counts = places.front_share().is_some_and(|share| share >= params.share);
+    Ok(if counts { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
 }
 
 /// Share of all waiting that lies within long gaps of the streams; `None` without events.

@@ -93,23 +93,24 @@ pub(super) fn saturation(case: &Case<'_>, params: &Params) -> Result<Weighed, Mi
 /// Rank correlation of wait and time over each run, the weakest of all, and how much longer the last third waits.
 fn growth(side: &Side<'_>) -> Result<(Measurement<Ratio>, f64), Missing> {
     let waits = side.measure::<FirstTokenWaits>()?;
-    let (mut weakest, mut ratio) = (f64::INFINITY, f64::INFINITY);
-    for run in 0..side.evidence.runs.len() {
-        let rows: Vec<(f64, f64)> =
-            waits.rows.iter().filter(|row| row.run == run).map(|row| (row.at, row.wait)).collect();
-        let (at, wait): (Vec<f64>, Vec<f64>) = rows.iter().copied().unzip();
-        let third = rows.len() / 3;
-        if third == 0 {
-            continue;
-        }
-        let median =
-            |part: &[f64]| Sample::new(part.to_vec()).ok().and_then(|sample| sample.quantile(0.5)).unwrap_or(0.0);
-        weakest = weakest.min(spearman(&at, &wait).ok().flatten().unwrap_or(0.0));
-        ratio = ratio.min(median(&wait[wait.len() - third..]) / median(&wait[..third]).max(1e-3));
-    }
-    let value = Ratio(if weakest.is_finite() { weakest } else { 0.0 });
-    Ok((Measurement { value, interval: None, n: waits.tail.n, source: waits.tail.source.clone() }, ratio))
+    let runs = (0..side.evidence.runs.len()).filter_map(|run| {
+        let rows = waits.rows.iter().filter(|row| row.run == run).map(|row| (row.at, row.wait));
+        let (at, wait): (Vec<f64>, Vec<f64>) = rows.unzip();
+        let median = |part: &[f64]| Sample::new(part.to_vec()).ok()?.quantile(0.5);
+        let third = wait.len() / 3;
+        let ratio = median(&wait[wait.len() - third..])? / median(&wait[..third])?.max(SHORTEST_WAIT_S);
+        Some((spearman(&at, &wait).ok()??, ratio))
+    });
+    let weakest = runs.reduce(|a, b| (a.0.min(b.0), a.1.min(b.1)));
+    let (correlation, ratio) = weakest.ok_or_else(|| {
+        Missing::not_exposed("waits that differ, of three requests or more in a run", "firstcheck run --url URL")
+    })?;
+    let source = waits.tail.source.clone();
+    Ok((Measurement { value: Ratio(correlation), interval: None, n: waits.tail.n, source }, ratio))
 }
+
+/// Wait below which how many times longer a later one is says nothing, seconds.
+const SHORTEST_WAIT_S: f64 = 1e-3;
 
 pub(super) fn long_prefill(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
     if let Some(fact) = elsewhere(case, params) {

@@ -68,7 +68,7 @@ fn by_requests(case: &Case<'_>, waits: &FirstTokenWaits, params: &Params) -> Sym
         && more >= params.rise * before
         && more >= params.matters * base.median.value.0
         && waits.ratio >= params.matters
-        && tail > params.steps * step(case.side);
+        && step(case.side).is_none_or(|step| tail > params.steps * step);
     let mean = |side: &FirstTokenWaits| side.mean.value.0;
     let whole = |side: &FirstTokenWaits| {
         let answered = side.rows.iter().filter(|row| row.wait.is_finite());
@@ -86,11 +86,11 @@ fn by_requests(case: &Case<'_>, waits: &FirstTokenWaits, params: &Params) -> Sym
     Symptom { counts, facts, explains }
 }
 
-/// Median time per output token: about a step; 0 where it is not known.
-fn step(side: &Side<'_>) -> f64 {
+/// Median time per output token: about a step.
+fn step(side: &Side<'_>) -> Option<f64> {
     let requests = side.evidence.runs.iter().flat_map(RunEvidence::window);
     let each = requests.filter_map(|(_, request)| Some(request.tpot()?.0)).filter(|tpot| tpot.is_finite()).collect();
-    Sample::new(each).ok().and_then(|sample| sample.quantile(0.5)).unwrap_or(0.0)
+    Sample::new(each).ok()?.quantile(0.5)
 }
 
 fn by_histograms(case: &Case<'_>, params: &Params) -> Result<Symptom, Missing> {

@@ -2,7 +2,7 @@
 
 use super::{Cause, Grown, about, size};
 use crate::{
-    measure::{memory_growth::Holder, memory_ledger::at_line},
+    measure::memory_growth::Holder,
     verdict::{Verdict, Weighed},
 };
 use firstcheck_model::{
@@ -61,7 +61,7 @@ impl Parts {
         let stated = log.memory.iter().rfind(|stated| stated.term == Term::NonTorch);
         let start = stated.map_or(OUTSIDE_AT_START, |stated| stated.bytes.0);
         let outside = (own - allocated - unallocated - start).max(0.0);
-        Some(Self { unallocated, outside, source: at_line(&log.label, line) })
+        Some(Self { unallocated, outside, source: Source::line(&log.label, line) })
     }
 }
 

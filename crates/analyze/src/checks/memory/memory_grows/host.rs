@@ -87,10 +87,9 @@ fn by_clock(host: &Held) -> Option<Vec<Explained>> {
     let columns: Vec<&[f64]> = clocks.iter().map(|(_, readings)| readings.as_slice()).collect();
     let (found, partial) = (fit(&columns, &host.trend.bytes).ok()?, partial_r2(&columns, &host.trend.bytes).ok()?);
     let explained = clocks.iter().zip(found.slopes).zip(partial).map(|(((clock, readings), slope), partial)| {
-        let range = readings.last().copied().unwrap_or(0.0);
-        Explained { clock: *clock, slope, partial, growth: slope * range }
+        Some(Explained { clock: *clock, slope, partial, growth: slope * readings.last()? })
     });
-    Some(explained.collect())
+    explained.collect()
 }
 
 /// Whether the growth goes by the clock that a cause stands for.

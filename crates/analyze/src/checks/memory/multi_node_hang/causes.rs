@@ -16,10 +16,11 @@ type Told = Result<Weighed, Missing>;
 
 /// Weighs each replica for itself: one that shows the cause is enough, and all have to speak against it.
 fn over(places: &RankPlaces, of: impl Fn(&Ranks) -> Weighed) -> Told {
-    let mut weighed: Vec<Weighed> = places.replicas.iter().map(of).collect();
+    let weighed: Vec<Weighed> = places.replicas.iter().map(of).collect();
     let first = |wanted: fn(&Weighed) -> bool| weighed.iter().position(wanted);
     let at = first(|one| matches!(one, Weighed::Supports(_))).or(first(|one| matches!(one, Weighed::Open(_))));
-    Ok(weighed.swap_remove(at.unwrap_or(0)))
+    let told = weighed.into_iter().nth(at.unwrap_or(0));
+    told.ok_or_else(|| Missing::not_given("stacks of the ranks", "firstcheck capture --pid PID on every host"))
 }
 
 fn because(text: impl Into<String>, source: &Source) -> Fact {
@@ -299,8 +300,7 @@ pub(super) fn rank_gone(side: &Side<'_>, places: Option<&RankPlaces>) -> Told {
         .flat_map(|log| log.failures.iter().map(move |failure| (log, failure)))
         .find(|(_, failure)| failure.kind == FailureKind::Killed || failure.text.contains("died unexpectedly"));
     if let Some((log, failure)) = died {
-        let line = u32::try_from(failure.line).unwrap_or(u32::MAX - 1);
-        let source = Source::Lines { path: log.label.clone(), lines: line..line + 1 };
+        let source = Source::line(&log.label, failure.line);
         return Ok(Weighed::Supports(vec![Fact::told(format!("the log: {}", failure.text), source)]));
     }
     let alive = places.map(|places| {

@@ -80,8 +80,7 @@ fn watchdog(side: &Side<'_>) -> Vec<Fact> {
             let waited = timeout.waited.map(|waited| format!(" after {:.0} s", waited.0)).unwrap_or_default();
             let what = (&timeout.operation, timeout.sequence);
             let text = format!("the watchdog of {rank} gave up {} number {}{waited}", what.0, what.1);
-            let line = u32::try_from(timeout.line).unwrap_or(u32::MAX - 1);
-            let source = Source::Lines { path: log.label.clone(), lines: line..line + 1 };
+            let source = Source::line(&log.label, timeout.line);
             let value = timeout.waited.map(|waited| waited.0);
             Fact { value, unit: value.map(|_| "s".into()), n: value.map(|_| 1), ..Fact::told(text, source) }
         })

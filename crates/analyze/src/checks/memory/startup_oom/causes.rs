@@ -3,20 +3,21 @@
 use super::{Cause, Params, allocation, shortage};
 use crate::{
     measure::{
-        memory_ledger::{StartLedger, at_line, gib},
+        memory_ledger::{StartLedger, gib},
         starts::{FailedStart, Stage},
     },
     verdict::Weighed,
+    version,
 };
 use firstcheck_model::{
     engine_log::{DeviceMemory, EngineLog, FailureKind, Term},
     evidence::{Evidence, Kind},
     fingerprint::field,
     gpu::GpuState,
-    measurement::{Fact, Missing},
+    measurement::{Fact, Missing, Source},
     signal::{Part, Signal},
 };
-use std::ops::RangeInclusive;
+use std::{cmp::Ordering, ops::RangeInclusive};
 
 /// A failed start with what its causes are told by.
 pub(super) struct Failing<'f> {
@@ -81,7 +82,7 @@ pub(super) fn of_all(weighed: impl Iterator<Item = Weighed>) -> Weighed {
 impl Failing<'_> {
     /// A sentence on the line of the failure.
     pub(super) fn fact(&self, text: impl Into<String>) -> Fact {
-        let source = at_line(self.log, self.failed.root.line);
+        let source = Source::line(self.log, self.failed.root.line);
         Fact { text: text.into(), value: None, unit: None, interval: None, n: None, source }
     }
 
@@ -214,10 +215,7 @@ fn other_process(f: &Failing<'_>) -> Weighed {
 /// vLLM since 0.9.2 compares what is free with what it may use before it loads anything.
 fn refuses_when_not_free(f: &Failing<'_>) -> bool {
     let Some(log) = f.engine_log().filter(|log| log.engine.as_deref() == Some("vllm")) else { return false };
-    let version = log.version.as_deref().unwrap_or_default();
-    let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-    let (major, minor, patch) = (numbers.next(), numbers.next(), numbers.next());
-    (major, minor, patch) >= (Some(0), Some(9), Some(2))
+    log.version.as_deref().and_then(|version| version::order(version, "0.9.2")).is_some_and(Ordering::is_ge)
 }
 
 fn weights_larger(f: &Failing<'_>) -> Weighed {

@@ -9,7 +9,7 @@ use crate::{
     case::Case,
     declare_check,
     measure::{
-        memory_ledger::{MemoryLedger, StartLedger, at_line, gib},
+        memory_ledger::{MemoryLedger, StartLedger, gib},
         starts::{FailedStart, Start, StartOutcome, Starts},
     },
     verdict::Verdict,
@@ -18,7 +18,7 @@ use causes::{Failing, of_all};
 use firstcheck_model::{
     engine_log::{FailureKind, Term},
     finding::Outcome,
-    measurement::{Fact, Missing},
+    measurement::{Fact, Missing, Source},
     unit::Bytes,
 };
 
@@ -134,7 +134,7 @@ fn absent(starts: &Starts) -> Result<Outcome, Missing> {
             StartOutcome::Ready { line } => {
                 let text =
                     if line > 0 { format!("{log}: the server came up") } else { format!("{log}: the server serves") };
-                let source = at_line(log, line.max(1));
+                let source = Source::line(log, line.max(1));
                 why.push(Fact { text, value: None, unit: None, interval: None, n: None, source });
             }
             StartOutcome::Unfinished { reached } => {
@@ -163,7 +163,7 @@ fn told(log: &str, failed: &FailedStart) -> Vec<Fact> {
         _ => format!(" while {}", failed.stage.name()),
     };
     let text = format!("{log}: the start failed{at}: {exception}{said}");
-    let source = at_line(log, root.line);
+    let source = Source::line(log, root.line);
     vec![Fact { text, value: None, unit: None, interval: None, n: None, source }]
 }
 

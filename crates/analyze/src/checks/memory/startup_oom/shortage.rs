@@ -10,7 +10,7 @@ use crate::{
 };
 use firstcheck_model::{
     engine_log::Term,
-    measurement::{Fact, Missing},
+    measurement::{Fact, Missing, Source},
 };
 
 /// What grew against a start that came up, bytes.
@@ -114,7 +114,9 @@ pub(super) fn context(f: &Failing<'_>) -> Weighed {
     let Some(needed) = f.bytes(Term::KvNeeded) else {
         return Weighed::Excludes(vec![f.fact("nothing is left for the KV cache, whatever the length")]);
     };
-    let left = f.bytes(Term::KvCache).unwrap_or(0.0);
+    let Some(left) = f.bytes(Term::KvCache) else {
+        return Weighed::Open(vec![Missing::not_exposed("what was left for the KV cache", DEBUG)]);
+    };
     let mut text = format!("a sequence of the greatest length needs {:.2} GiB, {:.2} are left", gib(needed), gib(left));
     if let Some(fits) = f.longest() {
         text.push_str(&format!("; {fits:.0} tokens fit"));
@@ -136,7 +138,7 @@ pub(super) fn context(f: &Failing<'_>) -> Weighed {
             if fitted { Weighed::Supports(vec![fact, was]) } else { Weighed::Excludes(vec![fact, was]) }
         }
         // A small rest is small by another term: whether the length is too great cannot be told from it.
-        None if left < f.params.usual_kv * f.bytes(Term::Weights).unwrap_or(0.0) => {
+        None if f.bytes(Term::Weights).is_none_or(|weights| left < f.params.usual_kv * weights) => {
             let mut missing = expected_weights();
             missing.what = format!("what the terms were in a start that came up: {}", fact.text);
             Weighed::Open(vec![missing])
@@ -168,7 +170,7 @@ pub(super) fn by_hand(f: &Failing<'_>) -> Weighed {
     match f.blocks_set() {
         Some((line, profiled)) => {
             let held = profiled.map_or(String::new(), |blocks| format!(" (memory holds {blocks:.0})"));
-            let source = crate::measure::memory_ledger::at_line(f.log, line);
+            let source = Source::line(f.log, line);
             let text = format!("the number of KV blocks was set by hand{held}");
             let fact = Fact { text, value: profiled, unit: Some("count".into()), interval: None, n: Some(1), source };
             Weighed::Supports(vec![fact])

@@ -12,7 +12,7 @@ fn numbers(version: &str) -> Option<Vec<u64>> {
 
 /// The order of two versions by their numbers; `None` where one has none. What stands behind them (`rc1`, `.post1`,
 /// `+cu128`) is not looked at.
-pub(super) fn order(one: &str, other: &str) -> Option<Ordering> {
+pub(crate) fn order(one: &str, other: &str) -> Option<Ordering> {
     let (one, other) = (numbers(one)?, numbers(other)?);
     let length = one.len().max(other.len());
     let at = |version: &[u64], place: usize| version.get(place).copied().unwrap_or(0);
