@@ -17,6 +17,16 @@ pub enum Weighed {
     Open(Vec<Missing>),
 }
 
+/// Share of a whole from which a part is most of it.
+pub const MOST: f64 = 0.5;
+
+impl Weighed {
+    /// What `facts` do: they speak for the cause where it `counts`, else against it.
+    pub fn by(counts: bool, facts: Vec<Fact>) -> Self {
+        if counts { Self::Supports(facts) } else { Self::Excludes(facts) }
+    }
+}
+
 impl From<Missing> for Weighed {
     fn from(missing: Missing) -> Self {
         Self::Open(vec![missing])

@@ -4,7 +4,7 @@ use super::{
     episodes::{Episode, Episodes},
     prompt_cost::{PromptCost, own},
 };
-use crate::side::Side;
+use crate::{side::Side, verdict::MOST};
 use firstcheck_model::{
     evidence::RunEvidence,
     measurement::{Fact, Missing, Source},
@@ -21,9 +21,6 @@ pub enum Held {
     /// No prompt of the window takes as long.
     Not(Fact),
 }
-
-/// Share of the episodes that prompts must account for.
-const MOST: f64 = 0.5;
 
 /// What the window's prompts say of `episodes`: whether those that take as long, to a factor, were computed when the
 /// streams stood still (the client's own) or are about as many (others', of which only lengths are known).

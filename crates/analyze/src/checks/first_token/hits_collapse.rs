@@ -13,7 +13,7 @@ use crate::{
         survival::Survival,
     },
     side::Side,
-    verdict::{Verdict, Weighed},
+    verdict::{MOST, Verdict, Weighed},
 };
 use firstcheck_model::{
     evidence::{Kind, RunEvidence},
@@ -156,7 +156,7 @@ fn survival(side: &Side<'_>, base: &Side<'_>, calm: f64, params: &Params) -> Res
     ];
     let shorter = load_alone * params.faster <= before.time.value.0;
     let overwritten = now.time.value.0 <= now.window;
-    Ok(if shorter && overwritten { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+    Ok(Weighed::by(shorter && overwritten, facts))
 }
 
 /// Of turns that follow another of their conversation, the share that another replica served.
@@ -203,7 +203,7 @@ fn routing(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<Weighed,
         share * 100.0,
         old * 100.0
     ));
-    Ok(if share - old >= params.moved { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(share - old >= params.moved, vec![fact]))
 }
 
 fn mix(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
@@ -214,7 +214,7 @@ fn mix(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<Weighed, Mis
         share * 100.0,
         old * 100.0
     ));
-    Ok(if old - share > params.drop { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(old - share > params.drop, vec![fact]))
 }
 
 /// Of prompts that were sent again byte by byte while their blocks must have been there, the share that was not found.
@@ -229,7 +229,7 @@ fn missed_again(side: &Side<'_>) -> Option<Measurement<Ratio>> {
             let again = last.insert(hash, at).is_some_and(|before| at > before && at - before < survives / 2.0);
             if let (true, Some(cached), Some(prompt)) = (again, request.cached_tokens, request.prompt_tokens) {
                 all += 1;
-                missed += u64::from(f64::from(cached) < 0.5 * f64::from(prompt));
+                missed += u64::from(f64::from(cached) < MOST * f64::from(prompt));
             }
         }
     }
@@ -242,7 +242,7 @@ fn lookup(side: &Side<'_>, now: &PromptWork, params: &Params) -> Result<Weighed,
         let share = missed.value.0;
         let fact =
             missed.fact(format!("{:.0} % of the prompts that were sent again byte by byte missed", share * 100.0));
-        return Ok(if share >= 0.5 { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) });
+        return Ok(Weighed::by(share >= MOST, vec![fact]));
     }
     let probe = "an identical prompt sent three times to one replica, or the prompts in their order";
     let missing = |_| Missing::not_given(probe, "send one prompt three times and read cached_tokens of each answer");
@@ -277,7 +277,7 @@ fn displaced(side: &Side<'_>, explained: bool) -> Result<Weighed, Missing> {
     }
     // Identical prompts hit at once, so lookups work; that others miss within the survival is displacement.
     match missed_again(side) {
-        Some(missed) if missed.value.0 < 0.5 => {
+        Some(missed) if missed.value.0 < MOST => {
             let text = format!("{:.0} % of the prompts sent again at once missed", missed.value.0 * 100.0);
             Ok(Weighed::Supports(vec![room, missed.fact(text)]))
         }
@@ -301,7 +301,7 @@ fn recounted(side: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
     let source = Source::Derived { by: "queries / prompt tokens".into(), from: vec![queries.source, prompts.source] };
     let value = Measurement { value: Ratio(ratio), interval: None, n: preemptions.count.n, source };
     let facts = vec![count, value.fact(format!("{ratio:.2} tokens were looked up for each prompt token"))];
-    Ok(if ratio > params.again { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+    Ok(Weighed::by(ratio > params.again, facts))
 }
 
 fn follow_up(cause: Cause) -> FollowUp {

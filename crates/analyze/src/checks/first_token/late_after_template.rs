@@ -251,7 +251,7 @@ fn changed_stable(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<W
         let fact =
             now.shared.fact(format!("old and new prompts have their first {with_base:.0} {} in common", now.unit()));
         let facts = vec![share_fact(&now, &before), fact];
-        return Ok(if stable && changed { Weighed::Supports(facts) } else { Weighed::Excludes(facts) });
+        return Ok(Weighed::by(stable && changed, facts));
     }
     let (early, late) = halves(side)?;
     let before = base.measure::<PromptWork>()?;
@@ -260,7 +260,7 @@ fn changed_stable(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<W
         "computed tokens a request: {first:.0} in the first half, {second:.0} in the second, base {old:.0}"
     ));
     let back = second - old < params.kept * (first - old);
-    Ok(if back { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(back, vec![fact]))
 }
 
 /// Computed tokens a request in the first and second half of the windows, from what the server told of each request.
@@ -293,7 +293,7 @@ fn halves(side: &Side<'_>) -> Result<(Measurement<Tokens>, Measurement<Tokens>),
 fn longer(now: &PromptWork, added: f64, work: f64, params: &Params) -> Weighed {
     let fact =
         now.prompt.fact(format!("the mean prompt changed by {added:+.0} tokens, what is computed of it by {work:+.0}"));
-    if added >= params.longer * work { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) }
+    Weighed::by(added >= params.longer * work, vec![fact])
 }
 
 fn below_block(side: &Side<'_>, base: &Side<'_>) -> Result<Weighed, Missing> {
@@ -309,7 +309,7 @@ fn below_block(side: &Side<'_>, base: &Side<'_>) -> Result<Weighed, Missing> {
         .fact(format!("prompts share {shared:.0} tokens, a block holds {block:.0}, the base's {old_block:.0}"));
     let was_above = before.shared.value.0 >= old_block;
     let broken = shared > 0.0 && shared < block && was_above && !now.mostly_rejoins();
-    Ok(if broken { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(broken, vec![fact]))
 }
 
 fn cache_off(side: &Side<'_>, base: &Side<'_>) -> Result<Weighed, Missing> {
@@ -382,7 +382,7 @@ fn history_rewritten(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Resul
     let fact = Fact { text, value: later, unit: later.map(|_| "1".into()), interval: None, n: None, source };
     let least = 1.0 - params.turns;
     let lost = later.is_some_and(|kept| kept < least) && first.is_none_or(|kept| kept > least);
-    Ok(if lost { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(lost, vec![fact]))
 }
 
 /// Cached share of the prompts of first turns and of later turns.

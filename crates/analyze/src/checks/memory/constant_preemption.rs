@@ -195,7 +195,7 @@ fn graphs_took(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
     let text = format!("the KV cache lost {:.2} GiB, graphs took {:.2} more", gib(lost), gib(grown));
     let fact = left.fact(text);
     let is_it = lost > params.shrink * before.value.0 && grown >= params.graphs * lost;
-    Ok(if is_it { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(is_it, vec![fact]))
 }
 
 fn outputs_grew(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
@@ -203,7 +203,7 @@ fn outputs_grew(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
     let before = case.base_for("the output lengths")?.measure::<OutputLength>()?;
     let (mean, old) = (now.mean.value.0, before.mean.value.0);
     let facts = vec![now.mean.fact(format!("mean output {mean:.0} tokens, base {old:.0}"))];
-    Ok(if mean > old * (1.0 + params.growth) { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+    Ok(Weighed::by(mean > old * (1.0 + params.growth), facts))
 }
 
 fn output_not_reserved(case: &Case<'_>, params: &Params, explained: bool) -> Result<Weighed, Missing> {
@@ -235,14 +235,14 @@ fn unservable(side: &Side<'_>) -> Result<Weighed, Missing> {
     let (largest, blocks) = (pages.largest.value.0, pool.blocks.value.0);
     let fact =
         pages.largest.fact(format!("the largest request ends with {largest:.0} pages, the pool has {blocks:.0}"));
-    Ok(if largest > blocks { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(largest > blocks, vec![fact]))
 }
 
 fn leaked(side: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
     let drained = side.measure::<DrainedUsage>()?;
     let share = drained.usage.value.0;
     let fact = drained.usage.fact(format!("with nothing running {:.1} % of the pool is in use", share * 100.0));
-    Ok(if share > params.leak { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(share > params.leak, vec![fact]))
 }
 
 fn wasted(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
@@ -267,7 +267,7 @@ fn wasted(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
     }
     facts
         .push(demand.over_peak.fact(format!("demand at the peak is {over:.2} of the pool, without them {without:.2}")));
-    Ok(if without <= params.demand { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+    Ok(Weighed::by(without <= params.demand, facts))
 }
 
 /// How much of the rise of the mean TTFT is queue wait, by the server's own histograms.

@@ -222,7 +222,7 @@ impl Pair<'_> {
             self.size(lost, format!("the KV cache lost {:.2} GiB, graphs take {:+.2} GiB", gib(lost), gib(more)));
         let is_it =
             lost > self.params.same * before && more > 0.0 && (lost - more).abs() <= self.params.tolerance * more;
-        Ok(if is_it { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+        Ok(Weighed::by(is_it, vec![fact]))
     }
 
     fn over_estimate(&self) -> Result<Weighed, Missing> {
@@ -234,7 +234,7 @@ impl Pair<'_> {
         if !self.now.start.graphs_reserved {
             fact.text.push_str("; nothing was kept for them");
         }
-        Ok(if self.is_over(over, estimated) { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+        Ok(Weighed::by(self.is_over(over, estimated), vec![fact]))
     }
 
     fn under_estimate(&self) -> Result<Weighed, Missing> {
@@ -244,7 +244,7 @@ impl Pair<'_> {
         let under = -self.now.over_estimate().ok_or_else(no_capture)?;
         let fact = self.size(under, self.expected());
         let off = under > self.params.off_gib * GIB;
-        Ok(if off { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+        Ok(Weighed::by(off, vec![fact]))
     }
 
     /// A log that expects nothing has kept nothing: versions before the estimate, or one that is switched off.
@@ -271,7 +271,7 @@ impl Pair<'_> {
             format!("--max-num-seqs is {now:.0}, the base's {before:.0}; the KV cache lost {:.2} GiB", gib(lost));
         let fact = self.size(lost, text);
         let is_it = now > before && lost < self.params.same * kv;
-        Ok(if is_it { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+        Ok(Weighed::by(is_it, vec![fact]))
     }
 
     /// Whether both logs name what was given, and neither `--max-num-seqs`, under one version: then both have its default.
@@ -327,7 +327,7 @@ fn more_traffic(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
     let (value, unit) = (Some(now), Some("tokens/s".into()));
     let fact = Fact { text, value, unit, interval: None, n: None, source };
     let more = now > before * (1.0 + params.traffic);
-    Ok(if more { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(more, vec![fact]))
 }
 
 fn follow_up(cause: Cause, now: &GraphBudget, most: Option<f64>) -> FollowUp {

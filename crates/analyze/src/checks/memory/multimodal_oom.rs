@@ -228,7 +228,7 @@ fn other_process(failure: &DeviceMemoryFailure, params: &Params) -> Result<Weigh
         format!("other processes hold {:.2} GiB of the device", others / 1_073_741_824.0),
         Some(firstcheck_model::unit::Bytes(others)),
     );
-    Ok(if others > params.others { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(others > params.others, vec![fact]))
 }
 
 fn language_model(failure: &DeviceMemoryFailure) -> Weighed {
@@ -265,7 +265,7 @@ fn image_tokens(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
     let source = Source::Derived { by: "mean prompt tokens".into(), from: crate::measure::counters::runs_of(runs) };
     let text = format!("prompts have {now:.0} tokens, the base's {before:.0}: {ratio:.2} times");
     let fact = Fact { value: Some(ratio), unit: Some("1".into()), n: Some(n), ..Fact::told(text, source) };
-    Ok(if ratio > params.tokens { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(ratio > params.tokens, vec![fact]))
 }
 
 fn utilisation(side: &Side<'_>, failure: &DeviceMemoryFailure, params: &Params) -> Result<Weighed, Missing> {
@@ -285,7 +285,7 @@ fn utilisation(side: &Side<'_>, failure: &DeviceMemoryFailure, params: &Params) 
     };
     let fact = failure.fact(format!("the engine may take {share} of the device"), Some(tried));
     let high = share >= params.utilisation && tried.0 < params.transient;
-    Ok(if high { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(high, vec![fact]))
 }
 
 fn follow_up(cause: Cause) -> FollowUp {

@@ -13,7 +13,7 @@ use crate::{
         stalls::{Stall, Stalls},
     },
     side::Side,
-    verdict::{Verdict, Weighed},
+    verdict::{MOST, Verdict, Weighed},
 };
 use firstcheck_model::{
     finding::{FollowUp, Outcome},
@@ -216,7 +216,7 @@ fn resume_waits(side: &Side<'_>, freezes: &Freezes, preempted: &Result<Weighed, 
         n: Some(freezes.stalls.len() as u64),
         source: cost.per_token.source.clone(),
     };
-    Ok(if share > 0.5 { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(share > MOST, vec![fact]))
 }
 
 /// Whether tokens keep coming late after the freezes.
@@ -248,7 +248,7 @@ fn collapse(side: &Side<'_>, freezes: &Freezes, params: &Params) -> Result<Weigh
         source: freezes.frozen.source.clone(),
     };
     let slow = pace > params.collapse * freezes.usual.0;
-    Ok(if slow { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(slow, vec![fact]))
 }
 
 /// Whether what this side is compared with was told by another tool's summary.

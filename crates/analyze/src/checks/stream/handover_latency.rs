@@ -174,7 +174,7 @@ fn link(split: &Split, params: &Params, fragmented: bool) -> Result<Weighed, Mis
         Source::Derived { by: "size over pieces, post time over length".into(), from: vec![fact.source.clone()] };
     let facts =
         vec![fact, Fact { value: size, unit: size.map(|_| "B".into()), ..Fact::told(words.join(", "), source) }];
-    Ok(if small == fragmented { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+    Ok(Weighed::by(small == fragmented, facts))
 }
 
 /// Whether the decode pool had room.
@@ -215,7 +215,7 @@ fn admission(side: &Side<'_>, split: &Split, params: &Params) -> Result<Weighed,
     let handover = split.handover.as_ref().map_err(Clone::clone)?;
     let transfer = split.transfers.as_ref().map_or(0.0, |transfers| transfers.length.value.0);
     let waits = handover.between - transfer >= params.share * handover.mean.value.0;
-    Ok(if waits { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(waits, vec![fact]))
 }
 
 fn prefill_again(split: &Split, params: &Params) -> Result<Weighed, Missing> {
@@ -234,7 +234,7 @@ fn prefill_again(split: &Split, params: &Params) -> Result<Weighed, Missing> {
         prefill * 1e3
     ));
     let again = ratio >= params.again && first.value.0 >= params.late / 2.0;
-    Ok(if again { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(again, vec![fact]))
 }
 
 fn prefill_queue(split: &Split) -> Result<Weighed, Missing> {
@@ -247,7 +247,7 @@ fn prefill_queue(split: &Split) -> Result<Weighed, Missing> {
     };
     let fact = queue.fact(format!("requests wait {:.1} ms before the prefill", queue.value.0 * 1e3));
     let longer = queue.value.0 > handover.mean.value.0;
-    Ok(if longer { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(longer, vec![fact]))
 }
 
 fn first_contact(split: &Split, params: &Params) -> Result<Weighed, Missing> {
@@ -269,7 +269,7 @@ fn first_contact(split: &Split, params: &Params) -> Result<Weighed, Missing> {
         first.others * 1e3
     ));
     let only_first = mean >= params.late && first.others < params.late && first.share >= params.share;
-    Ok(if only_first { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(only_first, vec![fact]))
 }
 
 fn orchestration(split: &Split, params: &Params, taken: bool) -> Result<Weighed, Missing> {

@@ -119,7 +119,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let mut verdict = Verdict::<Cause>::new();
     let split = split(&now, &before);
     let whole = || vec![self::fact(&now, Some(split.tokens), split.words.clone())];
-    let weigh = |supported: bool| if supported { Weighed::Supports(whole()) } else { Weighed::Excludes(whole()) };
+    let weigh = |supported: bool| Weighed::by(supported, whole());
     let total = split.tokens + split.time;
     let (few, long) = (slower && split.tokens >= params.part * total, slower && split.time >= params.part * total);
     let decays = decay(&now, &before, params);
@@ -144,7 +144,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     verdict.weigh(
         Cause::MeasuredByChunk,
         match gaps {
-            Some((_, fact)) => Ok(if by_chunk { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) }),
+            Some((_, fact)) => Ok(Weighed::by(by_chunk, vec![fact])),
             None => Err(Missing::not_exposed("gaps between events of both sides", "firstcheck run --url URL")),
         },
     );
@@ -268,7 +268,7 @@ fn memory(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<Weighed, 
     let (now, before) = (side.measure::<Preemptions>()?, base.measure::<Preemptions>()?);
     let (ours, theirs) = (now.rate.value.0, before.rate.value.0);
     let fact = now.rate.fact(format!("{ours:.2} preemptions a request, base {theirs:.2}"));
-    Ok(if ours - theirs > params.preempted { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(ours - theirs > params.preempted, vec![fact]))
 }
 
 fn graphs(side: &Side<'_>, base: &Side<'_>) -> Result<Weighed, Missing> {
@@ -287,7 +287,7 @@ fn graphs(side: &Side<'_>, base: &Side<'_>) -> Result<Weighed, Missing> {
         ));
     };
     let fact = Fact::told(format!("graph mode {ours}, base {theirs}"), Source::line(label, line));
-    Ok(if ours != theirs { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(ours != theirs, vec![fact]))
 }
 
 /// Rise of the 99th percentile of the gaps.

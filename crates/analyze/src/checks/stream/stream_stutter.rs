@@ -291,7 +291,7 @@ fn spec_rounds(side: &Side<'_>, slow: &Slow) -> Result<Weighed, Missing> {
         "a round yields up to {most:.1} tokens, a slow one takes {:.1} times as long as a fast one",
         slow.ratio
     ));
-    Ok(if slow.ratio <= most { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(slow.ratio <= most, vec![fact]))
 }
 
 fn follow_up(cause: Cause) -> FollowUp {

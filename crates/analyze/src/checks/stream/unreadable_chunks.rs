@@ -170,7 +170,7 @@ fn gathered_tokens(side: &Side<'_>, pacing: &EventPacing, params: &Params) -> Re
     let line = side.measure::<EventTokens>()?;
     let steady = line.steady.value.0;
     let fact = line.steady.fact(format!("once a stream runs, an event carries {steady:.2} tokens"));
-    Ok(if steady > params.tokens { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(steady > params.tokens, vec![fact]))
 }
 
 fn parser(side: &Side<'_>, pacing: &EventPacing, params: &Params) -> Result<Weighed, Missing> {
@@ -183,7 +183,7 @@ fn parser(side: &Side<'_>, pacing: &EventPacing, params: &Params) -> Result<Weig
     let held = line.held.value.0;
     let fact = line.held.fact(format!("{held:.1} tokens of a stream came with its first event beyond the usual"));
     let counts = held > params.held.max(line.steady.value.0);
-    Ok(if counts { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(counts, vec![fact]))
 }
 
 fn no_bursts(pacing: &EventPacing) -> Option<Weighed> {
@@ -276,7 +276,7 @@ fn recounts(side: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
         source: server.source,
     };
     let off = (ratio - 1.0).abs() > params.recount;
-    Ok(if off { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(off, vec![fact]))
 }
 
 /// Whether the first gap of most streams is their time to first token: no engine repeats it to the microsecond.
@@ -297,7 +297,7 @@ fn first_in_gaps(side: &Side<'_>) -> Weighed {
         n: Some(all),
         source: Source::Derived { by: "first gaps of streams".into(), from: runs_of(&side.evidence.runs) },
     };
-    if 2 * same > all { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) }
+    Weighed::by(2 * same > all, vec![fact])
 }
 
 fn follow_up(cause: Cause) -> FollowUp {

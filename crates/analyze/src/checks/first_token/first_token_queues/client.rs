@@ -10,7 +10,7 @@ use crate::{
         ttft_ledger::TtftLedger,
     },
     side::Side,
-    verdict::Weighed,
+    verdict::{MOST, Weighed},
 };
 use firstcheck_model::{
     evidence::RunEvidence,
@@ -128,7 +128,7 @@ pub(super) fn gate(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing>
         lag.fact(format!("requests waited {} on average in the client", ms(lag.value.0))),
         waits.mean.fact(format!("mean wait for a first token {}", ms(waits.mean.value.0))),
     ];
-    Ok(if share >= params.share { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+    Ok(Weighed::by(share >= params.share, facts))
 }
 
 /// How late each request was sent, where the plan is known.
@@ -154,7 +154,7 @@ pub(super) fn front_end(case: &Case<'_>, params: &Params) -> Result<Weighed, Mis
         Ok(places) => places,
         Err(missing) => {
             // While all streams pause, nobody in the engine works: that is no front end.
-            let paused = paused(case.side).filter(|share| share.value.0 >= 0.5).ok_or(missing)?;
+            let paused = paused(case.side).filter(|share| share.value.0 >= MOST).ok_or(missing)?;
             let text = format!("{:.0} % of all waiting lies within pauses of the streams", paused.value.0 * 100.0);
             return Ok(Weighed::Excludes(vec![paused.fact(text)]));
         }
@@ -162,7 +162,7 @@ pub(super) fn front_end(case: &Case<'_>, params: &Params) -> Result<Weighed, Mis
     let facts = vec![places.fact()];
     // Where nobody waits in the engine or before it, nothing waits in the front end.
     let counts = places.front_share().is_some_and(|share| share >= params.share);
-    Ok(if counts { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+    Ok(Weighed::by(counts, facts))
 }
 
 /// Share of all waiting that lies within long gaps of the streams; `None` without events.

@@ -19,7 +19,7 @@ use crate::{
         waiting_moments::{Waiting, WaitingMoments},
     },
     side::Side,
-    verdict::Weighed,
+    verdict::{MOST, Weighed},
 };
 use firstcheck_model::{
     evidence::RunEvidence,
@@ -109,6 +109,9 @@ fn growth(side: &Side<'_>) -> Result<(Measurement<Ratio>, f64), Missing> {
     Ok((Measurement { value: Ratio(correlation), interval: None, n: waits.tail.n, source }, ratio))
 }
 
+/// How many times its share of the time a wait must hold: waits fall into what is always under way by chance.
+const ABOVE_CHANCE: f64 = 1.5;
+
 /// Wait below which how many times longer a later one is says nothing, seconds.
 const SHORTEST_WAIT_S: f64 = 1e-3;
 
@@ -132,7 +135,7 @@ pub(super) fn long_prefill(case: &Case<'_>, params: &Params) -> Result<Weighed, 
             covered.time * 100.0,
             (covered.longest.0 / limit).ceil()
         ));
-        if share >= 0.5 && share >= 1.5 * covered.time {
+        if share >= MOST && share >= ABOVE_CHANCE * covered.time {
             return Ok(Weighed::Supports(vec![stated, fact]));
         }
     }
@@ -142,7 +145,7 @@ pub(super) fn long_prefill(case: &Case<'_>, params: &Params) -> Result<Weighed, 
     let seen = wait.fact(format!("mean wait for a first token {}", ms(wait.value.0)));
     let explains = predicted >= wait.value.0 / params.sane && predicted > 0.0;
     let facts = vec![stated, fact, seen];
-    Ok(if explains { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+    Ok(Weighed::by(explains, facts))
 }
 
 /// The mean wait that prompts above the budget bring about by themselves, by the server's histogram of computed tokens.
@@ -283,7 +286,7 @@ fn at_most_moments(
         return Ok(Weighed::Excludes(vec![share.fact(format!("no scrape shows {what}"))]));
     }
     let (share, facts) = told(&moments)?;
-    Ok(if share >= 0.5 { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+    Ok(Weighed::by(share >= MOST, facts))
 }
 
 /// The largest prompt: of the client's requests and, if it is longer, the middle of the last bucket of the server's

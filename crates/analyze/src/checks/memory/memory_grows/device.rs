@@ -41,7 +41,7 @@ fn one(grown: &Grown<'_>, cause: Cause) -> Result<Weighed, Missing> {
     };
     let text = format!("{} {what} when memory ran out; the device grew by {}", size(bytes), size(growth));
     let fact = Fact { source: parts.source, ..about(device, bytes, text) };
-    Ok(if bytes >= growth / 2.0 { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(bytes >= growth / 2.0, vec![fact]))
 }
 
 /// Parts of the memory of the process that failed.

@@ -204,5 +204,5 @@ pub(super) fn shared(grown: &Grown<'_>) -> Result<Weighed, Missing> {
     let share = shared.trend.growth / (shared.trend.growth + own);
     let text = format!("shared memory is {:.0} % of the growth", share * 100.0);
     let facts = vec![about(shared, shared.trend.growth, text)];
-    Ok(if share >= grown.params.most { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+    Ok(Weighed::by(share >= grown.params.most, facts))
 }

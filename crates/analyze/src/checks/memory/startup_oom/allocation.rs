@@ -50,7 +50,7 @@ pub(super) fn others(f: &Failing<'_>) -> Weighed {
     let lacking = device.tried.zip(device.free).map(|(tried, free)| tried.0 - free.0);
     // Without them it would have failed as well: then they are not why.
     let enough = lacking.is_none_or(|lacking| held >= lacking);
-    if held > f.params.others_gib * GIB && enough { Weighed::Supports(facts) } else { Weighed::Excludes(facts) }
+    Weighed::by(held > f.params.others_gib * GIB && enough, facts)
 }
 
 fn held_by_others(f: &Failing<'_>) -> Option<(f64, Fact)> {
@@ -104,7 +104,7 @@ pub(super) fn beside_weights(f: &Failing<'_>) -> Weighed {
     };
     let text = format!("{:.2} GiB of weights, base {:.2}", gib(now), gib(before.value.0));
     let facts = vec![f.size(now - before.value.0, text), before.fact("the base's weights")];
-    if now > before.value.0 * f.params.ratio { Weighed::Supports(facts) } else { Weighed::Excludes(facts) }
+    Weighed::by(now > before.value.0 * f.params.ratio, facts)
 }
 
 /// An allocation for `what` failed: the message says so itself.

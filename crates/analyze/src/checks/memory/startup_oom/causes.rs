@@ -244,7 +244,7 @@ fn larger_than_expected(f: &Failing<'_>) -> Option<Weighed> {
         gib(expected)
     );
     let fact = f.size(own - expected, text);
-    Some(if own > expected * f.params.ratio { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Some(Weighed::by(own > expected * f.params.ratio, vec![fact]))
 }
 
 fn activation_peak(f: &Failing<'_>) -> Weighed {

@@ -62,7 +62,7 @@ fn grown(f: &Failing<'_>, term: Option<f64>, what: &str) -> Option<Weighed> {
     let (all, by) = (growth(f)?, term?);
     let fact = f.size(by, format!("{what}: {:+.2} GiB against the base", gib(by)));
     let counts = by > f.params.change_gib * GIB && (would_do(f, by) || by >= all.largest());
-    Some(if counts { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Some(Weighed::by(counts, vec![fact]))
 }
 
 pub(super) fn weights(f: &Failing<'_>) -> Weighed {
@@ -91,7 +91,7 @@ pub(super) fn activations(f: &Failing<'_>) -> Weighed {
     let half = would_do(f, peak / 2.0);
     let so = if half { "half of them would leave enough" } else { "half of them would not leave enough" };
     let fact = f.size(peak, format!("{text}; {so}"));
-    if half { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) }
+    Weighed::by(half, vec![fact])
 }
 
 /// The peak of activations as stated, or at least that.
@@ -135,7 +135,7 @@ pub(super) fn context(f: &Failing<'_>) -> Weighed {
         Some((now, before)) => {
             let was = f.fact(format!("the greatest length is {now:.0} tokens, the base's {before:.0}"));
             let fitted = now > before && needed * before / now <= left;
-            if fitted { Weighed::Supports(vec![fact, was]) } else { Weighed::Excludes(vec![fact, was]) }
+            Weighed::by(fitted, vec![fact, was])
         }
         // A small rest is small by another term: whether the length is too great cannot be told from it.
         None if f.bytes(Term::Weights).is_none_or(|weights| left < f.params.usual_kv * weights) => {
@@ -157,7 +157,7 @@ pub(super) fn graphs(f: &Failing<'_>) -> Weighed {
     let would = would_do(f, reserved.value.0);
     let so = if would { "without them the start would succeed" } else { "less than is lacking" };
     let fact = reserved.fact(format!("{:.2} GiB were kept for graphs, {so}", gib(reserved.value.0)));
-    if would { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) }
+    Weighed::by(would, vec![fact])
 }
 
 /// A KV cache whose size somebody set.
@@ -193,5 +193,5 @@ pub(super) fn share_too_low(f: &Failing<'_>) -> Weighed {
     let more = (usual - share) * total;
     let text = format!("a share of {usual} would give {:.2} GiB more", gib(more));
     let facts = vec![fact, f.size(more, text)];
-    if would_do(f, more) { Weighed::Supports(facts) } else { Weighed::Excludes(facts) }
+    Weighed::by(would_do(f, more), facts)
 }

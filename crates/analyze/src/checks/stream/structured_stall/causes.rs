@@ -22,7 +22,7 @@ pub(super) fn grammar_time(side: &Side<'_>, params: &Params) -> Told {
     counters::means_can_be_told(side)?;
     let mean = counters::mean_in(&side.evidence.runs, Signal::GrammarTime)?;
     let fact = mean.fact(format!("the engine compiled {} grammars, {:.3} s each", mean.n, mean.value.0));
-    Ok(if mean.value.0 >= params.stall { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(mean.value.0 >= params.stall, vec![fact]))
 }
 
 pub(super) fn cold(side: &Side<'_>, params: &Params, told: Told, blocks: &Told) -> Told {
@@ -82,7 +82,7 @@ pub(super) fn blocks(side: &Side<'_>, params: &Params) -> Told {
         )));
     }
     let found = share >= params.triggered && share - chance >= params.lift;
-    Ok(if found { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(found, vec![fact]))
 }
 
 fn share_of(cost: &RowCost, more: f64) -> f64 {
@@ -110,7 +110,7 @@ pub(super) fn mask(side: &Side<'_>, params: &Params) -> Told {
             "vary the share of requests with a schema, below saturation",
         ));
     }
-    Ok(if sure && share >= params.cost { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(sure && share >= params.cost, vec![fact]))
 }
 
 pub(super) fn feature_off(side: &Side<'_>, params: &Params) -> Told {
@@ -128,7 +128,7 @@ pub(super) fn feature_off(side: &Side<'_>, params: &Params) -> Told {
         share * 100.0
     ));
     let sure = once.interval.is_some_and(|(low, _)| low.0 > 0.0);
-    Ok(if sure && share >= params.cost { Weighed::Supports(vec![fact]) } else { Weighed::Excludes(vec![fact]) })
+    Ok(Weighed::by(sure && share >= params.cost, vec![fact]))
 }
 
 pub(super) fn unbounded(case: &Case<'_>, params: &Params) -> Told {
@@ -150,7 +150,7 @@ pub(super) fn unbounded(case: &Case<'_>, params: &Params) -> Told {
             plain.unwrap_or_default()
         )));
         let says_nothing = blank.value.0 >= params.blank && ends.plain_blank.is_none_or(|plain| plain < params.blank);
-        return Ok(if says_nothing { Weighed::Supports(facts) } else { Weighed::Excludes(facts) });
+        return Ok(Weighed::by(says_nothing, facts));
     }
     let before = case.base_for("lengths of answers with a schema, or the texts of these,")?.measure::<Ends>()?;
     let Some(long) = &ends.length_at_limit else { return Ok(Weighed::Excludes(facts)) };
@@ -165,7 +165,7 @@ pub(super) fn unbounded(case: &Case<'_>, params: &Params) -> Told {
         long.value.0
     )));
     let alone = plain.is_none_or(|plain| plain < params.growth);
-    Ok(if grew >= params.growth && alone { Weighed::Supports(facts) } else { Weighed::Excludes(facts) })
+    Ok(Weighed::by(grew >= params.growth && alone, facts))
 }
 
 /// Why it is not both the compile and the mask.
