@@ -45,3 +45,10 @@ units! {
     /// A plain count.
     Count = "count";
 }
+
+impl Bytes {
+    /// Bytes of a MiB.
+    pub const MIB: f64 = 1_048_576.0;
+    /// Bytes of a GiB.
+    pub const GIB: f64 = 1_073_741_824.0;
+}

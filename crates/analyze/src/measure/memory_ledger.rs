@@ -195,5 +195,5 @@ fn measured(log: &EngineLog, stated: &MemoryTerm) -> Measurement<Bytes> {
 
 /// Bytes as GiB with two decimals, for sentences; what rounds to zero is no minus zero.
 pub(crate) fn gib(bytes: f64) -> f64 {
-    (bytes / 1_073_741_824.0 * 100.0).round() / 100.0 + 0.0
+    (bytes / Bytes::GIB * 100.0).round() / 100.0 + 0.0
 }

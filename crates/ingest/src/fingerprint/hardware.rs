@@ -105,7 +105,7 @@ fn pcie(gpu: &GpuState) -> Option<String> {
 }
 
 fn mebibytes(bytes: Bytes) -> String {
-    format!("{:.0} MiB", bytes.0 / (1024.0 * 1024.0))
+    format!("{:.0} MiB", bytes.0 / Bytes::MIB)
 }
 
 fn number(value: f64) -> String {

@@ -122,8 +122,8 @@ fn bytes(text: &str) -> Option<Bytes> {
     let scale = match unit.trim() {
         "B" => 1.0,
         "KiB" => 1024.0,
-        "MiB" => 1024.0 * 1024.0,
-        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        "MiB" => Bytes::MIB,
+        "GiB" => Bytes::GIB,
         _ => return None,
     };
     Some(Bytes(number.parse::<f64>().ok()? * scale))

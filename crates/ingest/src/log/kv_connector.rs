@@ -127,7 +127,7 @@ fn interval(reader: &LogReader, message: &str, at: &At<'_>) -> Option<KvOperatio
         count,
         failed: failed.into_iter().flatten().reduce(u64::saturating_add),
         expired: whole("Num KV expired reqs"),
-        bytes: mib.map(|mib| Bytes(mib * 1024.0 * 1024.0 * count as f64)),
+        bytes: mib.map(|mib| Bytes(mib * Bytes::MIB * count as f64)),
         length: milliseconds(["Avg xfer time (ms)", "Avg KV transfer time (ms)"]),
         length_p90: milliseconds(["P90 xfer time (ms)", "P90 KV transfer time (ms)"]),
         post: milliseconds(["Avg post time (ms)"; 2]),

@@ -43,8 +43,8 @@ fn size(text: &str) -> Option<Bytes> {
     let number = leading_number(words.next()?)?;
     let unit = words.next()?.trim_end_matches(['.', ',']);
     let scale = match unit {
-        "GiB" | "GB" => 1_073_741_824.0,
-        "MiB" | "MB" => 1_048_576.0,
+        "GiB" | "GB" => Bytes::GIB,
+        "MiB" | "MB" => Bytes::MIB,
         "KiB" | "KB" => 1024.0,
         "bytes" | "B" => 1.0,
         _ => return None,

@@ -68,7 +68,7 @@ pub(super) fn gib_after(text: &str, mark: &str) -> Option<Bytes> {
 
 /// A number of GiB.
 pub(super) fn gib(number: f64) -> Bytes {
-    Bytes(number * 1024.0 * 1024.0 * 1024.0)
+    Bytes(number * Bytes::GIB)
 }
 
 /// A text of at most `most` characters.

@@ -20,6 +20,7 @@ use crate::{
 use firstcheck_model::{
     finding::{Explained, FollowUp, Outcome},
     measurement::{Fact, Missing, Source},
+    unit::Bytes,
 };
 
 declare_check! {
@@ -173,7 +174,7 @@ fn ledger_changes(side: &Side<'_>, base: &Side<'_>) -> Vec<Fact> {
 }
 
 /// Change of a term that a ledger shows, bytes: logs round to a hundredth of a GiB, and starts differ by some.
-const LEDGER_STEP: f64 = 0.1 * 1_073_741_824.0;
+const LEDGER_STEP: f64 = 0.1 * Bytes::GIB;
 
 /// Whether what graphs take, or what is kept for them, is what the KV cache lost.
 fn graphs_took(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {

@@ -79,8 +79,6 @@ struct Pair<'p> {
     params: &'p Params,
 }
 
-const GIB: f64 = 1_073_741_824.0;
-
 fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let now = case.side.measure::<GraphBudget>()?;
     let base = case.base.and_then(|base| base.measure::<GraphBudget>().ok());
@@ -160,7 +158,7 @@ impl Pair<'_> {
     fn off(&self) -> Option<Fact> {
         let over = self.now.over_estimate()?;
         let (estimated, actual) = (self.now.estimated.as_ref()?, self.now.actual.as_ref()?);
-        let is_off = self.is_over(over, estimated) || -over > self.params.off_gib * GIB;
+        let is_off = self.is_over(over, estimated) || -over > self.params.off_gib * Bytes::GIB;
         is_off.then(|| actual.fact(self.expected()))
     }
 
@@ -170,13 +168,13 @@ impl Pair<'_> {
     }
 
     fn is_over(&self, over: f64, estimated: &Measurement<Bytes>) -> bool {
-        let off = (self.params.off_gib * GIB).max(self.params.off_share * estimated.value.0);
+        let off = (self.params.off_gib * Bytes::GIB).max(self.params.off_share * estimated.value.0);
         self.now.start.graphs_reserved && over > off
     }
 
     /// Whether graphs take, or are kept, more than the base's.
     fn more_graphs(&self, base: &GraphBudget) -> bool {
-        let most = self.params.change_gib * GIB;
+        let most = self.params.change_gib * Bytes::GIB;
         let took = self.took_more(base).is_some_and(|more| more > most);
         let larger = self.now.largest.as_ref().zip(base.largest.as_ref()).is_some_and(|(n, b)| n.value.0 > b.value.0);
         took || larger || self.now.reserved() - base.reserved() > most
@@ -243,7 +241,7 @@ impl Pair<'_> {
         }
         let under = -self.now.over_estimate().ok_or_else(no_capture)?;
         let fact = self.size(under, self.expected());
-        let off = under > self.params.off_gib * GIB;
+        let off = under > self.params.off_gib * Bytes::GIB;
         Ok(Weighed::by(off, vec![fact]))
     }
 

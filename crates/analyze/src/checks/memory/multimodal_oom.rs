@@ -13,6 +13,7 @@ use firstcheck_model::{
     measurement::{Fact, Missing, Source, Why},
     request::{Fate, Request},
     signal::{Part, Series, Signal},
+    unit::Bytes,
 };
 
 declare_check! {
@@ -138,8 +139,7 @@ fn answered(request: &Request) -> bool {
 }
 
 fn words(failure: &DeviceMemoryFailure) -> String {
-    let size =
-        |bytes: Option<firstcheck_model::unit::Bytes>| bytes.map(|bytes| format!("{:.0} MiB", bytes.0 / 1048576.0));
+    let size = |bytes: Option<Bytes>| bytes.map(|bytes| format!("{:.0} MiB", bytes.0 / Bytes::MIB));
     let of = |what: &str, bytes| size(bytes).map(|size| format!("{what} {size}"));
     let process = failure.process.as_deref().unwrap_or("a process");
     let parts = [of("asked for", failure.tried), of("free", failure.free), of("of", failure.total)];
@@ -224,10 +224,8 @@ fn other_process(failure: &DeviceMemoryFailure, params: &Params) -> Result<Weigh
             "nvidia-smi -q -x > gpus.xml, while it serves",
         ));
     };
-    let fact = failure.fact(
-        format!("other processes hold {:.2} GiB of the device", others / 1_073_741_824.0),
-        Some(firstcheck_model::unit::Bytes(others)),
-    );
+    let fact =
+        failure.fact(format!("other processes hold {:.2} GiB of the device", others / Bytes::GIB), Some(Bytes(others)));
     Ok(Weighed::by(others > params.others, vec![fact]))
 }
 

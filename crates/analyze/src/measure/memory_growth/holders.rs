@@ -7,10 +7,8 @@ use firstcheck_model::{
     moment::Moment,
     run::RunId,
     signal::{Labels, Part, Series, Signal},
+    unit::Bytes,
 };
-
-/// A mebibyte, the unit of a device's memory in use.
-const MIB: f64 = 1_048_576.0;
 
 /// Everything that is known, in a fixed order.
 pub(super) fn all(evidence: &Evidence) -> Vec<Held> {
@@ -146,7 +144,7 @@ fn scraped(run: &RunEvidence) -> Vec<Held> {
     for used in run.series(Signal::GpuMemoryUsed, Part::Value) {
         let name = used.labels.get("gpu").map_or_else(|| "a device".to_owned(), |gpu| format!("GPU {gpu}"));
         let pod = used.labels.get("pod").map(str::to_owned);
-        levels.push((Level { holder: Holder::Device, name, parts: vec![(MIB, used)] }, pod));
+        levels.push((Level { holder: Holder::Device, name, parts: vec![(Bytes::MIB, used)] }, pod));
     }
     let label = run.label.as_str();
     levels.into_iter().filter_map(|(level, pod)| level.held(Some(run), label, 0, pod.as_deref())).collect()

@@ -8,6 +8,7 @@ use crate::{
 use firstcheck_model::{
     engine_log::{DeviceMemory, EngineLog, Term},
     measurement::{Fact, Missing, Source},
+    unit::Bytes,
 };
 
 pub(super) fn weigh(verdict: &mut Verdict<Cause>, grown: &Grown<'_>) {
@@ -67,4 +68,4 @@ impl Parts {
 
 /// What a process holds outside the framework from its start on, where the log does not say: its context and libraries,
 /// half a GiB to one on current devices.
-const OUTSIDE_AT_START: f64 = 1_073_741_824.0;
+const OUTSIDE_AT_START: f64 = Bytes::GIB;

@@ -1,6 +1,6 @@
 //! Which clock host memory goes by, and whether it ends by itself.
 
-use super::{Cause, Grown, MIB, about, size};
+use super::{Cause, Grown, about, size};
 use crate::{
     measure::memory_growth::{Clock, Held, Holder},
     verdict::{Verdict, Weighed},
@@ -9,6 +9,7 @@ use firstcheck_model::{
     evidence::Kind,
     fingerprint::{Fingerprint, field},
     measurement::{Fact, Missing, Why},
+    unit::Bytes,
 };
 use firstcheck_stats::non_negative::{fit, partial_r2};
 
@@ -170,7 +171,7 @@ fn ends(grown: &Grown<'_>, host: &Held, slope: &Fact) -> (Result<Weighed, Missin
     let growth = host.trend.added;
     let near = SIZES.iter().find_map(|name| {
         let gib = prints.iter().find_map(|print| print.number(name)).filter(|gib| *gib > 0.0)?;
-        let size = gib * 1024.0 * MIB;
+        let size = gib * 1024.0 * Bytes::MIB;
         ((growth - size).abs() <= grown.params.size * size).then_some((*name, gib))
     });
     let said = |text: String| vec![slope.clone(), about(host, growth, text)];

@@ -90,8 +90,6 @@ struct Grown<'g> {
     device: Option<&'g Held>,
 }
 
-const MIB: f64 = 1_048_576.0;
-
 fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let all = case.side.measure::<MemoryGrowth>()?;
     let need = params.samples as u64;
@@ -162,7 +160,7 @@ impl<'g> Grown<'g> {
 fn is_growing(held: &Held, params: &Params) -> bool {
     let trend = &held.trend;
     let least = match held.holder {
-        Holder::Device => params.device_mib * MIB,
+        Holder::Device => params.device_mib * Bytes::MIB,
         _ => params.share * trend.start,
     };
     trend.bytes.len() as f64 >= params.samples
@@ -196,8 +194,8 @@ fn flat(held: &Held) -> Fact {
 /// A size in the unit that suits it.
 fn size(bytes: f64) -> String {
     match bytes.abs() {
-        large if large >= 1024.0 * MIB => format!("{:.2} GiB", bytes / (1024.0 * MIB)),
-        medium if medium >= MIB => format!("{:.1} MiB", bytes / MIB),
+        large if large >= 1024.0 * Bytes::MIB => format!("{:.2} GiB", bytes / (1024.0 * Bytes::MIB)),
+        medium if medium >= Bytes::MIB => format!("{:.1} MiB", bytes / Bytes::MIB),
         _ => format!("{:.2} KiB", bytes / 1024.0),
     }
 }

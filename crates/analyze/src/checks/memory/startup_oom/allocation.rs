@@ -5,6 +5,7 @@ use crate::{measure::memory_ledger::gib, verdict::Weighed};
 use firstcheck_model::{
     engine_log::Term,
     measurement::{Fact, Missing},
+    unit::Bytes,
 };
 
 /// What is not free before anything is loaded: the driver's, the engine's own context, and other processes'.
@@ -18,7 +19,7 @@ fn taken(f: &Failing<'_>) -> Option<(f64, Fact)> {
 /// Less is free than the engine may use: another process holds the rest, if it is more than its own.
 pub(super) fn not_free(f: &Failing<'_>) -> Weighed {
     match taken(f) {
-        Some((bytes, fact)) if bytes > f.params.others_gib * GIB => {
+        Some((bytes, fact)) if bytes > f.params.others_gib * Bytes::GIB => {
             Weighed::Supports(vec![fact].into_iter().chain(listed(f)).collect())
         }
         Some((_, fact)) => Weighed::Excludes(vec![fact]),
@@ -31,7 +32,7 @@ pub(super) fn share_too_high(f: &Failing<'_>) -> Weighed {
     let (Some((bytes, mut fact)), Some(budget)) = (taken(f), f.failed.ledger.as_ref().and_then(|l| l.budget())) else {
         return Weighed::Open(vec![gpu_state("what is free on the device")]);
     };
-    if bytes > f.params.others_gib * GIB {
+    if bytes > f.params.others_gib * Bytes::GIB {
         fact.text.push_str(": more than the engine's own");
         return Weighed::Excludes(vec![fact]);
     }
@@ -50,7 +51,7 @@ pub(super) fn others(f: &Failing<'_>) -> Weighed {
     let lacking = device.tried.zip(device.free).map(|(tried, free)| tried.0 - free.0);
     // Without them it would have failed as well: then they are not why.
     let enough = lacking.is_none_or(|lacking| held >= lacking);
-    Weighed::by(held > f.params.others_gib * GIB && enough, facts)
+    Weighed::by(held > f.params.others_gib * Bytes::GIB && enough, facts)
 }
 
 fn held_by_others(f: &Failing<'_>) -> Option<(f64, Fact)> {
@@ -89,7 +90,7 @@ pub(super) fn loading(f: &Failing<'_>) -> Weighed {
             let before = base.fact(format!("base: {:.2} GiB of weights", gib(base.value.0)));
             Weighed::Supports(vec![larger(own), before])
         }
-        _ if others <= f.params.others_gib * GIB => {
+        _ if others <= f.params.others_gib * Bytes::GIB => {
             Weighed::Supports(own.map(larger).into_iter().chain([fact]).collect())
         }
         _ => Weighed::Open(vec![expected_weights()]),
@@ -148,5 +149,3 @@ pub(super) fn share_leaves_too_little(f: &Failing<'_>) -> Weighed {
         _ => Weighed::Excludes(vec![fact]),
     }
 }
-
-pub(super) const GIB: f64 = 1_073_741_824.0;

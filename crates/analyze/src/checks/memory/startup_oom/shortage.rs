@@ -1,9 +1,6 @@
 //! Causes of a start that was left with too little for the KV cache: without the growth of which term it would succeed.
 
-use super::{
-    allocation::GIB,
-    causes::{Failing, expected_weights, gpu_state},
-};
+use super::causes::{Failing, expected_weights, gpu_state};
 use crate::{
     measure::memory_ledger::{DEBUG, StartLedger, gib},
     verdict::Weighed,
@@ -11,6 +8,7 @@ use crate::{
 use firstcheck_model::{
     engine_log::Term,
     measurement::{Fact, Missing, Source},
+    unit::Bytes,
 };
 
 /// What grew against a start that came up, bytes.
@@ -61,7 +59,7 @@ fn growth(f: &Failing<'_>) -> Option<Growth> {
 fn grown(f: &Failing<'_>, term: Option<f64>, what: &str) -> Option<Weighed> {
     let (all, by) = (growth(f)?, term?);
     let fact = f.size(by, format!("{what}: {:+.2} GiB against the base", gib(by)));
-    let counts = by > f.params.change_gib * GIB && (would_do(f, by) || by >= all.largest());
+    let counts = by > f.params.change_gib * Bytes::GIB && (would_do(f, by) || by >= all.largest());
     Some(Weighed::by(counts, vec![fact]))
 }
 
@@ -103,7 +101,7 @@ fn peak(f: &Failing<'_>) -> Option<(f64, String)> {
     let budget = ledger.budget().map(|budget| budget.value.0).or_else(|| Some(f.total()? * ledger.utilization?))?;
     let reserved = ledger.reserved().map_or(0.0, |reserved| reserved.value.0);
     let together = budget - ledger.bytes(Term::Weights)? - reserved - ledger.bytes(Term::KvCache)?;
-    let least = (together - f.params.outside_gib * GIB).max(0.0);
+    let least = (together - f.params.outside_gib * Bytes::GIB).max(0.0);
     Some((
         least,
         format!("activations and libraries took {:.2} GiB, the former at least {:.2}", gib(together), gib(least)),
