@@ -5,7 +5,6 @@ use firstcheck_model::{
     first_look::{Affected, Change, StagePart},
     metric::{Metric, Worse},
     report::{Claim, MetricRow, Quantity, StageRow},
-    request::Request,
     unit::Seconds,
 };
 use firstcheck_stats::quantile::Sample;
@@ -98,15 +97,16 @@ fn stage(row: &MetricRow, stages: &[StageRow]) -> Option<StagePart> {
     Some(StagePart { stage: most.stage.clone(), delta: most.delta, share: most.share, basis: most.basis.clone() })
 }
 
-/// A latency of a request.
-type Latency = fn(&Request) -> Option<Seconds>;
+/// A latency of a run's row.
+type Latency = fn(&RunEvidence, usize) -> Option<Seconds>;
 
 /// Replicas whose median got worse by at least half as much as the whole, as spans tell who served a request.
 fn affected(metric: Metric, times: f64, base: &Evidence, side: &Evidence) -> Option<Affected> {
     let latency: Latency = match metric {
-        Metric::Ttft => Request::ttft,
-        Metric::Tpot | Metric::LongestGap => Request::tpot,
-        Metric::E2e => Request::e2e,
+        Metric::Ttft => |run, row| run.requests.0.get(row)?.ttft(),
+        Metric::Tpot => |run, row| run.requests.0.get(row)?.tpot(),
+        Metric::LongestGap => RunEvidence::longest_gap,
+        Metric::E2e => |run, row| run.requests.0.get(row)?.e2e(),
         _ => return None,
     };
     let (before, now) = (medians(base, latency), medians(side, latency));
@@ -124,8 +124,8 @@ fn medians(evidence: &Evidence, of: Latency) -> BTreeMap<String, f64> {
     let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for run in &evidence.runs {
         let served = served_by(run);
-        for (row, request) in run.window() {
-            if let (Some(replica), Some(value)) = (served.get(&(row as u32)), of(request)) {
+        for (row, _) in run.window() {
+            if let (Some(replica), Some(value)) = (served.get(&(row as u32)), of(run, row)) {
                 values.entry((*replica).to_owned()).or_default().push(value.0);
             }
         }

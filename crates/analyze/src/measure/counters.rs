@@ -5,14 +5,14 @@ use crate::side::Side;
 use firstcheck_model::{
     evidence::RunEvidence,
     measurement::{Measurement, Missing, Source, Why},
-    signal::{Part, Signal},
+    signal::{Part, Series, Signal},
     unit::Seconds,
 };
 
 /// Growth summed over a side's runs and replicas.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Growth {
-    /// The sum; a lower bound when `resets > 0`.
+    /// The sum, in the unit of the signal whatever that of its series; a lower bound when `resets > 0`.
     pub value: f64,
     /// How often a counter restarted inside a window.
     pub resets: u32,
@@ -38,7 +38,7 @@ pub(crate) fn growth_in(runs: &[RunEvidence], signal: Signal, part: Part) -> Res
         for series in run.series(signal, part) {
             match series.delta(run.info.window) {
                 Ok(delta) => {
-                    value += delta.value;
+                    value += delta.value * unit(series);
                     resets += delta.resets;
                     from.push(Source::Series {
                         run: run.info.id.clone(),
@@ -64,6 +64,11 @@ pub(crate) fn growth_in(runs: &[RunEvidence], signal: Signal, part: Part) -> Res
             Ok(Growth { value, resets, source })
         }
     }
+}
+
+/// What growth of a series is multiplied by. In a bucket lie counts: the unit is that of its bound.
+fn unit(series: &Series) -> f64 {
+    if matches!(series.part, Part::Bucket(_)) { 1.0 } else { series.unit_factor() }
 }
 
 /// A quotient over something that the window saw none of.

@@ -57,8 +57,13 @@ pub struct FirstTokenWaits {
 /// Quantiles that can be the tail, the highest first.
 const LEVELS: [f64; 4] = [0.99, 0.98, 0.95, 0.9];
 
-/// Requests that must lie beyond a quantile.
+/// Values that must lie beyond a quantile.
 const BEYOND: f64 = 5.0;
+
+/// The quantile that is the tail of so many values: the highest of which enough of them lie beyond.
+pub(super) fn tail_level(n: f64) -> Option<f64> {
+    LEVELS.into_iter().find(|level| n * (1.0 - level) >= BEYOND - 1e-9)
+}
 
 /// Share of prompt tokens found in the cache up to which every prompt counts as computed in full.
 const NO_HITS: f64 = 0.02;
@@ -85,7 +90,7 @@ impl Measure for FirstTokenWaits {
         }
         let n = rows.len() as u64;
         let need = (BEYOND / (1.0 - LEVELS[3])).round() as u64;
-        let Some(level) = LEVELS.into_iter().find(|level| n as f64 * (1.0 - level) >= BEYOND - 1e-9) else {
+        let Some(level) = tail_level(n as f64) else {
             return Err(Missing {
                 what: "times to first token for a tail".into(),
                 why: if n == 0 { Why::NotGiven } else { Why::TooFew { have: n, need } },
@@ -127,7 +132,9 @@ fn of_run(at: usize, run: &RunEvidence, rate: Option<f64>) -> Result<Vec<Wait>, 
         let what = "answers to most requests: a server that does not answer has no queue to speak of";
         return Err(Missing::not_exposed(what, "firstcheck run --url URL, once the server answers"));
     }
-    let mut rows = match requests.iter().map(|(_, request, _)| computed(run, request)).collect::<Option<Vec<f64>>>() {
+    let nothing_cached = nothing_cached(run);
+    let computed = |(_, request, _): &(usize, &Request, f64)| computed(request, nothing_cached);
+    let mut rows = match requests.iter().map(computed).collect::<Option<Vec<f64>>>() {
         Some(tokens) => {
             let own = own_times(&tokens, &requests, rate);
             let timed = requests.iter().zip(&tokens).zip(own);
@@ -150,13 +157,13 @@ fn of_run(at: usize, run: &RunEvidence, rate: Option<f64>) -> Result<Vec<Wait>, 
 }
 
 /// Prompt tokens that a request had to compute; `None` where nothing tells how many were cached.
-fn computed(run: &RunEvidence, request: &Request) -> Option<f64> {
+fn computed(request: &Request, nothing_cached: bool) -> Option<f64> {
     let prompt = f64::from(request.prompt_tokens?);
     match request.cached_tokens {
         Some(cached) => Some((prompt - f64::from(cached)).max(0.0)),
         // One that was never answered has no own time to be wrong about.
         None if !request.first_token.reached() => Some(prompt),
-        None => nothing_cached(run).then_some(prompt),
+        None => nothing_cached.then_some(prompt),
     }
 }
 
@@ -278,9 +285,14 @@ impl FirstTokenWaits {
     }
 }
 
-/// How much of `start..end` lies in spans that do not overlap each other.
+/// How much of `start..end` lies in spans as [`union`] gives them: in order, none overlapping another.
 pub(crate) fn overlap(spans: &[(f64, f64)], start: f64, end: f64) -> f64 {
-    spans.iter().map(|(from, to)| (to.min(end) - from.max(start)).max(0.0)).sum()
+    let first = spans.partition_point(|(_, to)| *to <= start);
+    spans[first..]
+        .iter()
+        .take_while(|(from, _)| *from < end)
+        .map(|(from, to)| (to.min(end) - from.max(start)).max(0.0))
+        .sum()
 }
 
 /// Spans joined where they overlap.

@@ -30,8 +30,7 @@ impl Measure for LargestGraph {
         let logged = side.evidence.logs.iter().flat_map(|log| {
             let settings = log.resolved.iter().chain(&log.given);
             settings.map(move |setting| {
-                let lines = setting.line as u32..setting.line as u32 + 1;
-                (setting.name.as_str(), setting.value.as_str(), Source::Lines { path: log.label.clone(), lines })
+                (setting.name.as_str(), setting.value.as_str(), Source::line(&log.label, setting.line))
             })
         });
         let stated: Vec<(&str, &str, Source)> = logged.chain(fields).collect();

@@ -33,6 +33,7 @@ pub mod prompt_overlap;
 pub mod prompt_reuse;
 pub mod prompt_work;
 pub mod queue_tail;
+pub(crate) mod ran_beside;
 pub mod rank_places;
 pub(crate) mod replicas;
 pub mod running;

@@ -1,13 +1,15 @@
 //! How long a prompt holds an engine, and which prompts there were.
 
-use super::{counters::growth_in, prefill_rate::PrefillRate, trusted_counters::TrustedCounters};
-use crate::{
-    fingerprint,
-    side::{Measure, Side},
+use super::{
+    counters::{growth_in, runs_of},
+    prefill_queue::buckets,
+    prefill_rate::PrefillRate,
+    stated::step_budget,
+    trusted_counters::TrustedCounters,
 };
+use crate::side::{Measure, Side};
 use firstcheck_model::{
     evidence::RunEvidence,
-    fingerprint::field,
     measurement::{Measurement, Missing, Source},
     request::{Fate, Request},
     signal::{Part, Signal},
@@ -53,7 +55,7 @@ impl Measure for PromptCost {
         Ok(Self {
             per_token,
             everybodys: lengths_at_the_server(side),
-            budget: fingerprint::of(side.evidence).number(field::MAX_NUM_BATCHED_TOKENS).filter(|budget| *budget > 0.0),
+            budget: step_budget(side).ok().map(|budget| budget.value.0),
         })
     }
 }
@@ -83,14 +85,15 @@ fn tells_computed(side: &Side<'_>) -> bool {
 
 fn per_token(side: &Side<'_>, own: &[(f64, f64)]) -> Result<Measurement<Seconds>, Missing> {
     let by_server = side.measure::<PrefillRate>();
-    let costs: Vec<f64> = own.iter().filter(|_| tells_computed(side)).map(|(tokens, took)| took / tokens).collect();
+    let costs =
+        if tells_computed(side) { own.iter().map(|(tokens, took)| took / tokens).collect() } else { Vec::new() };
     let quick = Sample::new(costs).ok().and_then(|costs| costs.quantile(QUICKEST)).map(|value| Measurement {
         value: Seconds(value),
         interval: None,
         n: own.len() as u64,
         source: Source::Derived {
             by: "time to first token / computed tokens, quickest requests".into(),
-            from: Vec::new(),
+            from: runs_of(&side.evidence.runs),
         },
     });
     let by_server = by_server.map(|rate| Measurement {
@@ -110,24 +113,13 @@ fn per_token(side: &Side<'_>, own: &[(f64, f64)]) -> Result<Measurement<Seconds>
 fn lengths_at_the_server(side: &Side<'_>) -> Result<Vec<(f64, f64, f64)>, Missing> {
     side.measure::<TrustedCounters>()?;
     let runs = &side.evidence.runs;
-    let series = runs.iter().flat_map(|run| &run.signals).filter(|series| series.signal == Some(Signal::PromptLength));
-    let mut bounds: Vec<f64> = series
-        .filter_map(|series| match series.part {
-            Part::Bucket(bound) => Some(bound),
-            _ => None,
-        })
-        .collect();
-    bounds.sort_by(f64::total_cmp);
-    bounds.dedup();
-    let (mut below, mut lower, mut found) = (0.0, 0.0, Vec::new());
-    for bound in bounds {
-        let growth = growth_in(runs, Signal::PromptLength, Part::Bucket(bound))?;
-        found.push((lower, bound, (growth.value - below).max(0.0)));
-        (below, lower) = (growth.value, bound);
-    }
-    if found.is_empty() {
+    let is_told = |run: &RunEvidence| {
+        let mut lengths = run.signals.iter().filter(|series| series.signal == Some(Signal::PromptLength));
+        lengths.any(|series| matches!(series.part, Part::Bucket(_)))
+    };
+    if !runs.iter().any(is_told) {
         let what = "lengths of everybody's prompts: the server's histogram of them";
         return Err(Missing::not_exposed(what, "firstcheck run --url URL"));
     }
-    Ok(found)
+    buckets(runs, Signal::PromptLength)
 }

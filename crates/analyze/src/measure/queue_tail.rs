@@ -2,6 +2,7 @@
 
 use super::{
     counters::{growth_in, means_can_be_told, no_traffic},
+    first_token_waits::tail_level,
     prefill_queue::buckets,
 };
 use crate::side::{Measure, Side};
@@ -20,12 +21,6 @@ pub struct QueueTail {
     pub level: f64,
 }
 
-/// Quantiles that can be the tail.
-const LEVELS: [f64; 4] = [0.99, 0.98, 0.95, 0.9];
-
-/// Observations that must lie beyond.
-const BEYOND: f64 = 5.0;
-
 impl Measure for QueueTail {
     fn take(side: &Side<'_>) -> Result<Self, Missing> {
         means_can_be_told(side)?;
@@ -33,8 +28,7 @@ impl Measure for QueueTail {
         let source = growth_in(runs, Signal::QueueTime, Part::Count)?.source;
         let buckets = buckets(runs, Signal::QueueTime)?;
         let n: f64 = buckets.iter().map(|(_, _, count)| count).sum();
-        let level = LEVELS.into_iter().find(|level| n * (1.0 - level) >= BEYOND - 1e-9);
-        let level = level.ok_or_else(|| no_traffic("enough finished requests for a tail in the window"))?;
+        let level = tail_level(n).ok_or_else(|| no_traffic("enough finished requests for a tail in the window"))?;
         let (mut seen, mut found) = (0.0, (0.0, f64::INFINITY));
         for (lower, upper, count) in buckets {
             seen += count;

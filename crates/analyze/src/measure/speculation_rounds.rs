@@ -1,13 +1,13 @@
 //! Rounds of speculative decoding, request by request, as a client's events show them.
 
 use crate::{
-    measure::counters::runs_of,
+    measure::{counters::runs_of, ran_beside::RanBeside},
     side::{Measure, Side},
 };
 use firstcheck_model::{
     evidence::{Kind, RunEvidence},
     measurement::{Missing, Source, Why},
-    moment::Moment,
+    moment::Window,
     request::{Fate, Request},
 };
 
@@ -78,27 +78,18 @@ impl SpeculationRounds {
 
 fn of_run(run: &RunEvidence) -> Vec<Rounds> {
     let Some(streams) = &run.streams else { return Vec::new() };
-    let running: Vec<(Moment, Moment)> = run
-        .requests
-        .0
-        .iter()
-        .filter(|request| request.first_token.reached() && request.last_token.reached())
-        .map(|request| (request.first_token, request.last_token))
-        .collect();
+    let running = RanBeside::of(run, |_| true);
     let of = |(row, request): (usize, &Request)| {
         let tokens = request.output_tokens.filter(|tokens| *tokens >= TOKENS && request.fate == Fate::Completed)?;
         let events = streams.events.get(row).copied().filter(|events| *events > 2)?;
         let length = request.last_token.since(request.first_token).filter(|length| length.0 > 0.0)?.0;
-        let (from, to) = (request.first_token, request.last_token);
-        let shared = |(start, end): &(Moment, Moment)| {
-            (*end).min(to).since((*start).max(from)).map_or(0.0, |shared| shared.0.max(0.0))
-        };
+        let (beside, _) = running.over(Window { start: request.first_token, end: request.last_token })?;
         Some(Rounds {
             // The first event is that of the prefill.
             tokens: f64::from(tokens - 1) / f64::from(events - 1),
             time: length / f64::from(events - 1),
             tpot: length / f64::from(tokens - 1),
-            beside: running.iter().map(shared).sum::<f64>() / length,
+            beside,
             length: f64::from(tokens),
         })
     };

@@ -1,13 +1,15 @@
 //! What the first screen shows beside findings: changes, what would settle most, and which check is meant.
 
-use crate::synthetic::Spec;
+use crate::{stalls::run, synthetic::Spec};
 use firstcheck_analyze::{changes::changes, registry::CHECKS, settling::settles, symptom::meant};
 use firstcheck_model::{
     evidence::Evidence,
     finding::{Cause, Finding, FollowUp, Outcome, Severity},
     measurement::Missing,
     metric::{Metric, Stat},
+    moment::Moment,
     report::{MetricRow, Quantity, StageRow},
+    span::{Stage, StageSpan},
 };
 
 fn row(metric: Metric, stat: Stat, base: f64, candidate: f64) -> MetricRow {
@@ -45,6 +47,32 @@ fn what_got_worse_comes_the_most_first() {
     assert!(found.iter().all(|change| change.replicas.is_none()));
     let base = Evidence::of(vec![Spec::default().run()]);
     assert!(changes(&[], &[], &base, &base).is_empty());
+}
+
+/// A freeze hardly shows in the time per token: the replica that freezes is told by its gaps.
+#[test]
+fn a_freeze_names_the_replica_whose_streams_froze() {
+    let side = |freezes: bool| {
+        let stream = |row: usize| {
+            let mut gaps = vec![10.0; 400];
+            gaps[200] = if freezes && row % 2 == 1 { 500.0 } else { 10.0 };
+            gaps
+        };
+        let mut run = run(&(0..20).map(stream).collect::<Vec<_>>());
+        let span = |row: u32| StageSpan {
+            request: row,
+            stage: Stage::Decode,
+            start: Moment::from_seconds(f64::from(row)),
+            end: Moment::from_seconds(f64::from(row) + 1.0),
+            replica: Some(format!("replica-{}", row % 2)),
+        };
+        run.spans = (0..20).map(span).collect();
+        Evidence::of(vec![run])
+    };
+    let rows = [row(Metric::LongestGap, Stat::Quantile(0.95), 0.01, 0.5)];
+    let found = changes(&rows, &[], &side(false), &side(true));
+    let affected = found[0].replicas.as_ref().unwrap();
+    assert_eq!((&affected.worse[..], affected.of), (&["replica-1".to_owned()][..], 2));
 }
 
 fn finding(code: &str, outcome: Outcome) -> Finding {

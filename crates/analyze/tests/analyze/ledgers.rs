@@ -2,7 +2,10 @@
 
 use crate::synthetic::{Spec, counter};
 use firstcheck_analyze::{
-    measure::{prefix_hits::PrefixHits, prompt_work::PromptWork, step_wait::StepWait, ttft_ledger::TtftLedger},
+    measure::{
+        kv_transfers::KvTransfers, prefix_hits::PrefixHits, prompt_work::PromptWork, step_wait::StepWait,
+        ttft_ledger::TtftLedger,
+    },
     side::Side,
 };
 use firstcheck_model::{
@@ -97,4 +100,23 @@ fn long_steps_are_met_more_often_than_short_ones() {
     let still = Evidence::of(vec![run(&[], &buckets.map(|(bound, _)| (bound, 0.0)))]);
     assert!(Side::new(&still).measure::<StepWait>().is_err());
     assert!(Side::new(&Evidence::of(vec![run(&[], &[])])).measure::<StepWait>().is_err());
+}
+
+/// SGLang counts milliseconds and mebibytes, as the names of its series say.
+#[test]
+fn transfers_are_in_seconds_and_bytes_whatever_the_engine_counts_in() {
+    let named = |name: &str, signal, part, growth| Series { name: name.into(), ..counter(signal, part, growth) };
+    let mut run = Spec::default().run();
+    run.signals = vec![
+        named("sglang:kv_transfer_latency_ms_sum", Signal::KvTransferTime, Part::Sum, 5000.0),
+        named("sglang:kv_transfer_latency_ms_count", Signal::KvTransferTime, Part::Count, 100.0),
+        named("sglang:kv_transfer_total_mb_sum", Signal::KvTransferBytes, Part::Sum, 400.0),
+        named("sglang:kv_transfer_total_mb_count", Signal::KvTransferBytes, Part::Count, 100.0),
+    ];
+    let evidence = Evidence::of(vec![run]);
+    let transfers = Side::new(&evidence).measure::<KvTransfers>().unwrap();
+    assert!((transfers.length.value.0 - 0.050).abs() < 1e-12, "{transfers:?}");
+    assert_eq!(transfers.bytes.as_ref().unwrap().value.0, 4.0 * 1_048_576.0);
+    let window = evidence.runs[0].info.window.unwrap().length().unwrap().0;
+    assert!((transfers.busy.unwrap() - 5.0 / window).abs() < 1e-9);
 }

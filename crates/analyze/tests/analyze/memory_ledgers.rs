@@ -1,14 +1,21 @@
 //! Ledgers of a device's memory out of start-up logs.
 
+use crate::synthetic::{Spec, counter};
 use firstcheck_analyze::{
     measure::{
         graph_budget::GraphBudget,
+        memory_growth::{Holder, MemoryGrowth},
         memory_ledger::{MemoryLedger, StartLedger},
     },
     side::Side,
 };
 use firstcheck_ingest::log::LogReader;
-use firstcheck_model::{engine_log::Term, evidence::Evidence};
+use firstcheck_model::{
+    engine_log::Term,
+    evidence::Evidence,
+    moment::Moment,
+    signal::{Part, Series, Signal},
+};
 
 const GIB: f64 = 1_073_741_824.0;
 
@@ -92,4 +99,19 @@ fn the_engines_advice_implies_the_device() {
     let budget = Side::new(&evidence).measure::<GraphBudget>().unwrap();
     let total = budget.implied_total.as_ref().unwrap().value.0 / GIB;
     assert!((total - 23.7).abs() < 0.05, "{total}");
+}
+
+/// A page may name a series without a sample of it.
+#[test]
+fn a_start_time_without_samples_is_no_restart() {
+    let mut run = Spec::default().run();
+    let level = |signal, value: &[f64]| Series {
+        at: (1..).map(Moment::at).take(value.len()).collect(),
+        value: value.to_vec(),
+        ..counter(signal, Part::Value, 0.0)
+    };
+    run.signals = vec![level(Signal::ProcessStart, &[]), level(Signal::ProcessMemory, &[1.0, 2.0, 3.0])];
+    let evidence = Evidence::of(vec![run]);
+    let growth = Side::new(&evidence).measure::<MemoryGrowth>().unwrap();
+    assert_eq!(growth.of(Holder::ProcessResident).next().unwrap().growth().value.0, 2.0);
 }

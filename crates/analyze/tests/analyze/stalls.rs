@@ -2,7 +2,7 @@
 
 use crate::synthetic::info;
 use firstcheck_analyze::{
-    measure::{event_pacing::EventPacing, gap_histogram::GapHistogram, stalls::Stalls},
+    measure::{event_pacing::EventPacing, gap_histogram::GapHistogram, prompt_cost::PromptCost, stalls::Stalls},
     side::Side,
 };
 use firstcheck_model::{
@@ -14,7 +14,7 @@ use firstcheck_model::{
 };
 
 /// Streams of those gaps in milliseconds, one a second, the first event 50 ms after the send.
-fn run(streams: &[Vec<f64>]) -> RunEvidence {
+pub fn run(streams: &[Vec<f64>]) -> RunEvidence {
     let (mut requests, mut events) = (Vec::new(), Vec::new());
     for (row, gaps) in streams.iter().enumerate() {
         let sent = Moment::from_seconds(row as f64);
@@ -85,4 +85,18 @@ fn bursts_are_undone_where_zero_gaps_are_not_listed() {
     let evidence = Evidence::of(vec![paced]);
     let longest = Side::new(&evidence).measure::<Stalls>().unwrap().longest.clone();
     assert!((longest[0] - 0.06).abs() < 1e-9, "{longest:?}");
+}
+
+/// SGLang names the token budget of a step otherwise than vLLM.
+#[test]
+fn a_prompt_is_cut_into_chunks_of_either_engines_budget() {
+    for name in ["max_num_batched_tokens", "chunked_prefill_size", "given.chunked_prefill_size"] {
+        let mut run = run(&[times(60, 10.0), times(60, 10.0)]);
+        run.requests.0.iter_mut().for_each(|request| request.prompt_tokens = Some(1000));
+        run.info.fingerprint.set(name, "2048", "server.log");
+        let evidence = Evidence::of(vec![run]);
+        let cost = Side::new(&evidence).measure::<PromptCost>().unwrap();
+        assert_eq!(cost.steps(5000.0), 3.0, "{name}");
+        assert!((cost.step_takes(5000.0) - 0.050 * 2.048).abs() < 1e-9, "{name}: {cost:?}");
+    }
 }

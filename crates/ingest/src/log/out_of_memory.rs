@@ -15,10 +15,10 @@ pub(super) fn out_of_memory(message: &str) -> Option<DeviceMemory> {
     let mut processes = listed(rest);
     let own = after("this process has ").or_else(|| {
         let least = allocated?;
-        let held = processes.iter().copied().filter(|held| *held >= least.0);
-        let own = held.min_by(f64::total_cmp)?;
-        processes.retain(|held| *held != own);
-        Some(Bytes(own))
+        let able = processes.iter().enumerate().filter(|(_, held)| **held >= least.0);
+        let (at, _) = able.min_by(|a, b| a.1.total_cmp(b.1))?;
+        // One of several that hold the same is its own; the others are others.
+        Some(Bytes(processes.remove(at)))
     });
     Some(DeviceMemory {
         tried: size(rest),

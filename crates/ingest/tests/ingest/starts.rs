@@ -83,6 +83,9 @@ fn memory_that_ran_out_is_told_part_by_part() {
     // In a container a process does not know its own number.
     let memory = out_of_memory("Process 7 has 9.50 GiB memory in use. Process 8 has 69.19 GiB memory in use. ");
     assert_eq!((gib(memory.others), gib(memory.own)), (Some(9.5), Some(69.19)));
+    // Ranks of one model on one device hold the same.
+    let memory = out_of_memory("Process 7 has 69.19 GiB memory in use. Process 8 has 69.19 GiB memory in use. ");
+    assert_eq!((gib(memory.others), gib(memory.own)), (Some(69.19), Some(69.19)));
     let memory = out_of_memory("");
     assert_eq!((memory.others, memory.own), (None, None));
 }

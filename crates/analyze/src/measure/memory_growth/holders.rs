@@ -59,7 +59,7 @@ fn last_restart(run: &RunEvidence, pod: Option<&str>) -> Moment {
     let of_pod = |series: &&Series| pod.is_none_or(|pod| series.page == pod || series.labels.get("pod") == Some(pod));
     let starts = run.series(Signal::ProcessStart, Part::Value).filter(of_pod);
     let changes = starts.flat_map(|series| {
-        let pairs = series.value.windows(2).zip(&series.at[1..]);
+        let pairs = series.value.windows(2).zip(series.at.iter().skip(1));
         pairs.filter(|(pair, _)| pair[0] != pair[1]).map(|(_, at)| *at)
     });
     changes.max().unwrap_or(Moment::NEVER)

@@ -23,23 +23,16 @@ pub struct Entered {
 }
 
 /// Kinds of collectives; the longer names first, since others are parts of them.
-const KINDS: [&str; 10] = [
-    "allreduce",
-    "allgather",
-    "reducescatter",
-    "alltoall",
-    "broadcast",
-    "barrier",
-    "scatter",
-    "gather",
-    "reduce",
-    "send",
-];
+pub(super) const COLLECTIVES: [&str; 9] =
+    ["allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "barrier", "scatter", "gather", "reduce"];
+
+/// Operations between two ranks.
+const POINT_TO_POINT: [&str; 2] = ["send", "recv"];
 
 /// One spelling of what PyTorch, NCCL and frames call an operation: `nccl:_all_gather_base`, `AllReduce`, `all_to_all_single`.
 pub(super) fn spelled(operation: &str) -> String {
     let plain: String = operation.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    let known = KINDS.into_iter().chain(["recv"]).find(|kind| plain.contains(kind));
+    let known = COLLECTIVES.into_iter().chain(POINT_TO_POINT).find(|kind| plain.contains(kind));
     known.map_or(plain.clone(), str::to_owned)
 }
 

@@ -1,6 +1,6 @@
 //! What the stack of a process shows it to be doing.
 
-use super::entered::spelled;
+use super::entered::{COLLECTIVES, spelled};
 use firstcheck_model::{
     hang::{Activity, StackDump, StackFrame, ThreadStack},
     measurement::Source,
@@ -181,9 +181,7 @@ fn collective(file: &str, function: &str, last: &str) -> Option<String> {
         function.starts_with("nccl") || function.starts_with("gloo::") || function.contains("ProcessGroupNCCL");
     let known = COLLECTIVE_FILES.iter().any(|part| file.ends_with(part));
     let operation = spelled(last);
-    let is_one =
-        ["allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "barrier", "scatter", "gather", "reduce"];
-    if (native || known) && is_one.contains(&operation.as_str()) {
+    if (native || known) && COLLECTIVES.contains(&operation.as_str()) {
         return Some(operation);
     }
     // Which one a wait is for stands further out, or is not told.

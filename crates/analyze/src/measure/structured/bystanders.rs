@@ -1,6 +1,6 @@
 //! Whether all streams stand still when a request with a schema arrives.
 
-use super::{median, no_schema, too_few};
+use super::{median, no_schema, standstill, too_few};
 use crate::{
     measure::{counters::runs_of, stalls::Stalls},
     side::{Measure, Side},
@@ -24,14 +24,11 @@ pub struct Bystanders {
     pub of_time: f64,
 }
 
-/// Event gaps that are this many times the usual pace stand still.
-const PACES: f64 = 5.0;
-
-/// Shortest gap that counts as a standstill, seconds: a batch of prompts in a step takes as long.
-const SHORTEST: f64 = 0.1;
-
 /// An arrival this long before a standstill is right before it, seconds: a step or two.
 const BEFORE: f64 = 0.05;
+
+/// … or this long after the last event before it, nanoseconds: the step that the arrival held up had begun by then.
+const AFTER_NS: i64 = 10_000_000;
 
 /// Gaps of several streams that begin within this time are one standstill, seconds.
 const TOGETHER: f64 = 0.02;
@@ -42,7 +39,7 @@ const FEWEST: usize = 5;
 impl Measure for Bystanders {
     fn take(side: &Side<'_>) -> Result<Self, Missing> {
         let stalls = side.measure::<Stalls>()?;
-        let shortest = SHORTEST.max(PACES * stalls.pace.0);
+        let shortest = standstill(stalls.pace);
         let (mut lengths, mut triggered, mut chance, mut windows, mut asked) = (Vec::new(), 0, 0.0, 0.0, 0);
         for (number, run) in side.evidence.runs.iter().enumerate() {
             let Some(window) = run.span() else { continue };
@@ -63,7 +60,7 @@ impl Measure for Bystanders {
                 let back = before.filter(|(_, ended)| start.since(*ended).is_some_and(|apart| apart.0 < BEFORE));
                 let from = back.map_or_else(|| start.plus_ns(-((BEFORE * 1e9) as i64)), |(began, _)| began);
                 let place = arrivals.partition_point(|at| *at < from);
-                triggered += usize::from(arrivals.get(place).is_some_and(|at| *at <= start.plus_ns(10_000_000)));
+                triggered += usize::from(arrivals.get(place).is_some_and(|at| *at <= start.plus_ns(AFTER_NS)));
                 let length = start.since(from).map_or(0.0, |length| length.0);
                 chance += 1.0 - (-rate * length).exp();
                 lengths.push(end.since(start).map_or(0.0, |length| length.0));

@@ -50,6 +50,17 @@ fn no_schema() -> Missing {
     )
 }
 
+/// Event gaps that are this many times the usual pace stand still.
+const PACES: f64 = 5.0;
+
+/// Shortest gap that counts as a standstill, seconds: a batch of prompts in a step takes as long.
+const SHORTEST: f64 = 0.1;
+
+/// From which length on a gap is a standstill and not the cost of a step, seconds.
+fn standstill(pace: Seconds) -> f64 {
+    SHORTEST.max(PACES * pace.0)
+}
+
 fn ttft(request: &Request) -> Option<f64> {
     request.first_token.since(request.sent).map(|time| time.0)
 }

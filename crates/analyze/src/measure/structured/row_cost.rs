@@ -1,14 +1,13 @@
 //! What a running request with a schema costs each step.
 
-use super::{no_schema, too_few};
+use super::{no_schema, standstill, too_few};
 use crate::{
-    measure::{counters::runs_of, stalls::Stalls},
+    measure::{counters::runs_of, ran_beside::RanBeside, stalls::Stalls},
     side::{Measure, Side},
 };
 use firstcheck_model::{
-    evidence::RunEvidence,
     measurement::{Measurement, Missing, Source, Why},
-    moment::{Moment, Window},
+    moment::Window,
     request::Fate,
     unit::Seconds,
 };
@@ -34,12 +33,6 @@ const FEWEST: usize = 30;
 /// Fewest tokens of a stream that has a time per token.
 const TOKENS: u32 = 8;
 
-/// Gaps from this length on are standstills, not the cost of a step, seconds.
-const STANDSTILL: f64 = 0.1;
-
-/// … where they are this many times the usual pace.
-const PACES: f64 = 5.0;
-
 /// Half width of a 99 % interval in standard errors.
 const ERRORS: f64 = 2.576;
 
@@ -48,15 +41,16 @@ const BESIDE_NONE: f64 = 0.1;
 
 impl Measure for RowCost {
     fn take(side: &Side<'_>) -> Result<Self, Missing> {
+        // Without the gaps of streams nothing tells a standstill from slow steps: then it is in the time per token.
         let stalls = side.measure::<Stalls>().ok();
+        let shortest = stalls.as_ref().map_or(f64::INFINITY, |stalls| standstill(stalls.pace));
         let (mut rows, mut times, mut asked) = (Vec::new(), Vec::new(), false);
         for (number, run) in side.evidence.runs.iter().enumerate() {
-            let (all, with) = (Running::of(run, |_| true), Running::of(run, |schema| schema));
-            asked |= !with.starts.is_empty();
+            let (all, with) = (RanBeside::of(run, |_| true), RanBeside::of(run, |request| request.schema.is_some()));
+            asked |= !with.is_empty();
             let mut stood = vec![0.0; run.requests.len()];
             let mine = stalls.iter().flat_map(|stalls| &stalls.stalls).filter(|stall| stall.run == number);
-            let usual = stalls.as_ref().map_or(0.0, |stalls| PACES * stalls.pace.0);
-            for stall in mine.filter(|stall| stall.length.0 >= STANDSTILL.max(usual)) {
+            for stall in mine.filter(|stall| stall.length.0 >= shortest) {
                 stood[stall.row as usize] += stall.length.0;
             }
             for (row, request) in run.window().filter(|(_, request)| request.fate == Fate::Completed) {
@@ -101,49 +95,5 @@ impl Measure for RowCost {
             rows: rows.iter().map(|row| row[2]).sum::<f64>() / rows.len() as f64,
             mean: Seconds(mean),
         })
-    }
-}
-
-/// When requests began to run and ended, each sorted.
-struct Running {
-    starts: Vec<Moment>,
-    ends: Vec<Moment>,
-}
-
-impl Running {
-    fn of(run: &RunEvidence, wanted: fn(bool) -> bool) -> Self {
-        let requests = run.requests.0.iter().filter(|request| wanted(request.schema.is_some()));
-        let known = requests.filter(|request| request.first_token.reached() && request.last_token.reached());
-        let (mut starts, mut ends): (Vec<_>, Vec<_>) =
-            known.map(|request| (request.first_token, request.last_token)).unzip();
-        starts.sort_unstable();
-        ends.sort_unstable();
-        Self { starts, ends }
-    }
-
-    /// Mean number that ran over a span, and the share of it in which any did.
-    fn over(&self, over: Window) -> Option<(f64, f64)> {
-        let length = over.length().filter(|length| length.0 > 0.0)?.0;
-        let before = |list: &[Moment], at: Moment| list.partition_point(|moment| *moment <= at);
-        let mut running = before(&self.starts, over.start).saturating_sub(before(&self.ends, over.start));
-        let (mut start, mut end) = (before(&self.starts, over.start), before(&self.ends, over.start));
-        let (mut now, mut sum, mut any) = (over.start, 0.0, 0.0);
-        loop {
-            let next_start = self.starts.get(start).copied().unwrap_or(over.end).min(over.end);
-            let next_end = self.ends.get(end).copied().unwrap_or(over.end).min(over.end);
-            let next = next_start.min(next_end);
-            let part = next.since(now)?.0;
-            sum += running as f64 * part;
-            any += if running > 0 { part } else { 0.0 };
-            if next >= over.end {
-                return Some((sum / length, any / length));
-            }
-            if next_end <= next_start {
-                (running, end) = (running.saturating_sub(1), end + 1);
-            } else {
-                (running, start) = (running + 1, start + 1);
-            }
-            now = next;
-        }
     }
 }
