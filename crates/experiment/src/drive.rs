@@ -17,8 +17,8 @@ pub const WARM_UP_FOLDER: &str = "warm-up";
 /// Who hears of the progress.
 pub type Tell<'t> = &'t mut dyn FnMut(Event);
 
-/// What the steps of a plan are taken on: real deployments, simulated ones, or those of a test.
-pub trait Bench {
+/// What runs are made on: real deployments, or simulated ones.
+pub trait Deployments {
     /// Starts the deployment that `errand` is about, or sees that it is there. It need not be ready yet.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ pub trait Bench {
     /// The run could not be made, or shows nothing.
     fn warm_up(&mut self, bundle: &Path, tell: Tell<'_>) -> Result<Seconds, Error>;
 
-    /// Runs a cell after that warm-up; its bundle goes to `bundle`.
+    /// Runs a cell after that warm-up, on the trace that all runs replay; its bundle goes to `bundle`.
     ///
     /// # Errors
     /// The run could not be made, or did not end as planned.
@@ -47,6 +47,21 @@ pub trait Bench {
     fn stop(&mut self, standing: Standing) -> Result<(), Error> {
         let _ = standing;
         Ok(())
+    }
+}
+
+/// What the steps of a plan are taken on, and what reads the runs as they come.
+pub trait Bench {
+    /// What its runs are made on.
+    fn deployments(&mut self) -> &mut dyn Deployments;
+
+    /// Runs a cell after that warm-up; its bundle goes to `bundle`. A bench whose runs differ by more than their
+    /// deployment says here how.
+    ///
+    /// # Errors
+    /// As [`Deployments::run`].
+    fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path, tell: Tell<'_>) -> Result<RunEvidence, Error> {
+        self.deployments().run(cell, warm_up, bundle, tell)
     }
 
     /// Takes a run that is complete: made now, or read back from an earlier beginning of the experiment. What is kept of
@@ -157,10 +172,11 @@ impl Driver<'_> {
     fn go_on(&mut self) -> Result<Why, Error> {
         loop {
             let entry = match self.plan.next(self.ledger.ledger()) {
-                Step::Start(errand) => Entry::Started { errand, process: self.bench.start(errand)? },
+                Step::Start(errand) => Entry::Started { errand, process: self.bench.deployments().start(errand)? },
                 Step::WarmUp => {
                     let bundle = self.cleared(WARM_UP_FOLDER)?;
-                    Entry::WarmedUp { warm_up: self.bench.warm_up(&bundle, self.tell)?, bundle: WARM_UP_FOLDER.into() }
+                    let warm_up = self.bench.deployments().warm_up(&bundle, self.tell)?;
+                    Entry::WarmedUp { warm_up, bundle: WARM_UP_FOLDER.into() }
                 }
                 Step::Run(cell) => {
                     self.run(cell)?;
@@ -168,7 +184,7 @@ impl Driver<'_> {
                 }
                 Step::Stop(errand) => {
                     if let Some(standing) = self.ledger.ledger().standing() {
-                        self.bench.stop(standing)?;
+                        self.bench.deployments().stop(standing)?;
                     }
                     Entry::Stopped { errand }
                 }
@@ -226,7 +242,7 @@ impl Driver<'_> {
     /// After a failure or an interruption nothing of ours stays behind.
     fn clear_up(&mut self) {
         let Some(standing) = self.ledger.ledger().standing() else { return };
-        if self.bench.stop(standing).is_ok() {
+        if self.bench.deployments().stop(standing).is_ok() {
             // A ledger that cannot be written now is found without this line later, and the step is taken again.
             let _ = self.ledger.append(Entry::Stopped { errand: standing.errand });
         }

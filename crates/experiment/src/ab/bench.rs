@@ -1,16 +1,14 @@
 //! The bench of a comparison: both sides as arms, and what their pairs say so far.
 
 use crate::{
-    drive::{Bench, Runs, Tell},
+    drive::{Bench, Deployments, Runs},
     error::Error,
     event::RatioSoFar,
-    ledger::{Process, Standing},
-    plan::{Cell, Errand},
+    plan::Cell,
     rig::Rig,
 };
 use firstcheck_analyze::compare::{Comparison, Policy, SoFar};
-use firstcheck_model::{evidence::RunEvidence, report::Verdict, unit::Seconds};
-use std::path::Path;
+use firstcheck_model::{evidence::RunEvidence, report::Verdict};
 
 /// Base and candidate.
 pub(crate) struct AbBench {
@@ -34,20 +32,8 @@ impl AbBench {
 }
 
 impl Bench for AbBench {
-    fn start(&mut self, errand: Errand) -> Result<Option<Process>, Error> {
-        self.rig.start(errand)
-    }
-
-    fn warm_up(&mut self, bundle: &Path, tell: Tell<'_>) -> Result<Seconds, Error> {
-        self.rig.warm_up(bundle, tell)
-    }
-
-    fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path, tell: Tell<'_>) -> Result<RunEvidence, Error> {
-        self.rig.run(cell, warm_up, bundle, tell)
-    }
-
-    fn stop(&mut self, standing: Standing) -> Result<(), Error> {
-        self.rig.stop(standing)
+    fn deployments(&mut self) -> &mut dyn Deployments {
+        &mut self.rig
     }
 
     fn keep(&mut self, cell: Cell, run: RunEvidence) {

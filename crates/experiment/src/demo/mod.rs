@@ -4,7 +4,7 @@ pub mod incident;
 mod live;
 
 use crate::{
-    drive::{Bench, Runs, Tell, drive},
+    drive::{Bench, Deployments, Runs, Tell, drive},
     error::Error,
     event::{Event, RatioSoFar},
     ledger::Begun,
@@ -141,7 +141,7 @@ impl Incident {
     }
 }
 
-impl Bench for Incident {
+impl Deployments for Incident {
     fn warm_up(&mut self, _: &Path, _: Tell<'_>) -> Result<Seconds, Error> {
         Ok(Seconds(WARM_UP_S))
     }
@@ -150,6 +150,12 @@ impl Bench for Incident {
         let recording = self.record(cell, warm_up)?;
         write_recording(bundle, &recording)?;
         Ok(recording.into_evidence(bundle.display().to_string()))
+    }
+}
+
+impl Bench for Incident {
+    fn deployments(&mut self) -> &mut dyn Deployments {
+        self
     }
 
     fn keep(&mut self, cell: Cell, run: RunEvidence) {

@@ -3,11 +3,11 @@
 use super::Isolated;
 use crate::{
     ab::side,
-    drive::{Bench, Driven, Runs, Tell, drive},
+    drive::{Bench, Deployments, Driven, Runs, drive},
     error::Error,
     event::{Event, RatioSoFar},
-    ledger::{Begun, Process, Standing},
-    plan::{Cell, Errand},
+    ledger::Begun,
+    plan::Cell,
     rig::{Offer, Rig},
     target::Target,
 };
@@ -22,9 +22,8 @@ use firstcheck_model::{
     evidence::RunEvidence,
     isolation::{CombinationRow, CombinationState, Isolation, TypicalValue},
     report::{Quantity, Report, Verdict},
-    unit::Seconds,
 };
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What is run, how it is judged, and where it goes.
 pub struct FactorsOptions {
@@ -205,20 +204,8 @@ struct FactorsBench {
 }
 
 impl Bench for FactorsBench {
-    fn start(&mut self, errand: Errand) -> Result<Option<Process>, Error> {
-        self.rig.start(errand)
-    }
-
-    fn warm_up(&mut self, bundle: &Path, tell: Tell<'_>) -> Result<Seconds, Error> {
-        self.rig.warm_up(bundle, tell)
-    }
-
-    fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path, tell: Tell<'_>) -> Result<RunEvidence, Error> {
-        self.rig.run(cell, warm_up, bundle, tell)
-    }
-
-    fn stop(&mut self, standing: Standing) -> Result<(), Error> {
-        self.rig.stop(standing)
+    fn deployments(&mut self) -> &mut dyn Deployments {
+        &mut self.rig
     }
 
     fn keep(&mut self, cell: Cell, run: RunEvidence) {

@@ -3,11 +3,11 @@
 use super::Isolated;
 use crate::{
     ab::{AbBench, side},
-    drive::{Bench, Driven, Runs, Tell, drive},
+    drive::{Bench, Deployments, Driven, LEDGER, Runs, drive},
     error::Error,
     event::{Event, RatioSoFar},
-    ledger::{Begun, LedgerFile, Process, Standing},
-    plan::{Cell, Errand, Plan, WarmUp, file_name},
+    ledger::{Begun, LedgerFile},
+    plan::{Cell, Plan, WarmUp, file_name},
     rig::{Offer, Rig},
     target::Target,
 };
@@ -25,10 +25,7 @@ use firstcheck_model::{
     report::{Claim, MetricRow, Quantity, Report, Verdict},
     unit::Seconds,
 };
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 /// Pairs at which a step looks.
 pub const LOOKS: [u32; 4] = [6, 8, 12, 16];
@@ -38,8 +35,6 @@ const MOST_PAIRS: u32 = 64;
 const SHARE_FLOOR: f64 = 1e-4;
 /// Factor that stands for a quantile that reaches unanswered requests.
 const LOST: f64 = 100.0;
-/// The ledger of the whole search: that its folder is one's own, and what it is of.
-const LEDGER: &str = "ledger.jsonl";
 
 /// What is bisected, how it is judged, and where it goes.
 pub struct VersionsOptions {
@@ -91,7 +86,7 @@ struct Step {
 pub fn versions(options: VersionsOptions, tell: &mut dyn FnMut(Event)) -> Result<Isolated, Error> {
     let fail = |source| Error::File { action: "create", path: options.out.clone(), source };
     std::fs::create_dir_all(&options.out).map_err(fail)?;
-    // Held to the end: nobody else searches in this folder.
+    // That of the whole search, held to the end: nobody else searches in this folder, nor for something else.
     let _ledger = LedgerFile::open(&options.out.join(LEDGER), options.begun.clone())?;
     let mut search =
         Search { options: &options, known: BTreeMap::new(), rows: Vec::new(), bundles: Vec::new(), warm_up: None };
@@ -341,20 +336,8 @@ impl StepBench<'_> {
 }
 
 impl Bench for StepBench<'_> {
-    fn start(&mut self, errand: Errand) -> Result<Option<Process>, Error> {
-        self.ab.start(errand)
-    }
-
-    fn warm_up(&mut self, bundle: &Path, tell: Tell<'_>) -> Result<Seconds, Error> {
-        self.ab.warm_up(bundle, tell)
-    }
-
-    fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path, tell: Tell<'_>) -> Result<RunEvidence, Error> {
-        self.ab.run(cell, warm_up, bundle, tell)
-    }
-
-    fn stop(&mut self, standing: Standing) -> Result<(), Error> {
-        self.ab.stop(standing)
+    fn deployments(&mut self) -> &mut dyn Deployments {
+        self.ab.deployments()
     }
 
     fn keep(&mut self, cell: Cell, run: RunEvidence) {

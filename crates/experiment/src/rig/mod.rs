@@ -4,7 +4,7 @@ mod measured;
 mod offer;
 
 use crate::{
-    drive::{Tell, complete_run},
+    drive::{Deployments, Tell, complete_run},
     error::Error,
     ledger::{Begun, Process, Standing},
     plan::{Cell, Errand, warm_up},
@@ -158,50 +158,6 @@ impl Rig {
         simulated::write(order.bundle, &simulated)
     }
 
-    /// Starts what `errand` is about, where that is ours to do.
-    pub fn start(&mut self, errand: Errand) -> Result<Option<Process>, Error> {
-        self.go_on()?;
-        let plan = &self.begun.plan;
-        let (arm, device, folder, name) = match errand {
-            Errand::WarmUp => (0, plan.devices.first().cloned(), "warm-up".to_owned(), Role::Base.name().to_owned()),
-            Errand::Run(cell) => {
-                let device = self.device(cell).map(ToOwned::to_owned);
-                (cell.index(), device, plan.folder(&cell), plan.name_of(&cell).to_owned())
-            }
-        };
-        let Some(server) = self.target(arm)?.server() else { return Ok(None) };
-        let log: PathBuf = self.out.join(LOGS).join(format!("{folder}.log"));
-        let served = Served::start(server.on(device.as_deref())?, &name, device.as_deref(), &log)?;
-        let process = served.process();
-        self.served = Some(served);
-        Ok(process)
-    }
-
-    /// Learns from base how long a run warms up.
-    pub fn warm_up(&mut self, bundle: &Path, tell: Tell<'_>) -> Result<Seconds, Error> {
-        let cold = self.hooks(0).is_some() || self.target(0)?.simulated().is_some();
-        let order = Order {
-            arm: 0,
-            name: format!("{}-warm-up", self.experiment()),
-            trace: self.trace(Seconds(0.0))?,
-            seed: self.begun.plan.seed,
-            place: None,
-            load: self.offer.load,
-            warm_up: Seconds(0.0),
-            window: Some(Duration::from_secs_f64(warm_up::LEAST_S)),
-            salt: self.salt(Errand::WarmUp),
-            bundle,
-        };
-        let run = self.make(&order, tell)?;
-        warm_up::learn(&run, cold).ok_or(Error::NothingAnswered { requests: run.requests.len() })
-    }
-
-    /// Runs a cell on the trace that all runs replay.
-    pub fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path, tell: Tell<'_>) -> Result<RunEvidence, Error> {
-        let trace = self.trace(warm_up)?;
-        self.run_on((trace, None), cell, warm_up, bundle, tell)
-    }
-
     /// Runs a cell on a trace of its own, under a condition by name.
     pub fn run_on(
         &mut self,
@@ -226,9 +182,51 @@ impl Rig {
         };
         self.make(&order, tell)
     }
+}
 
-    /// Stops what was started, or what an interruption has left of it.
-    pub fn stop(&mut self, standing: Standing) -> Result<(), Error> {
+impl Deployments for Rig {
+    fn start(&mut self, errand: Errand) -> Result<Option<Process>, Error> {
+        self.go_on()?;
+        let plan = &self.begun.plan;
+        let (arm, device, folder, name) = match errand {
+            Errand::WarmUp => (0, plan.devices.first().cloned(), "warm-up".to_owned(), Role::Base.name().to_owned()),
+            Errand::Run(cell) => {
+                let device = self.device(cell).map(ToOwned::to_owned);
+                (cell.index(), device, plan.folder(&cell), plan.name_of(&cell).to_owned())
+            }
+        };
+        let Some(server) = self.target(arm)?.server() else { return Ok(None) };
+        let log: PathBuf = self.out.join(LOGS).join(format!("{folder}.log"));
+        let served = Served::start(server.on(device.as_deref())?, &name, device.as_deref(), &log)?;
+        let process = served.process();
+        self.served = Some(served);
+        Ok(process)
+    }
+
+    fn warm_up(&mut self, bundle: &Path, tell: Tell<'_>) -> Result<Seconds, Error> {
+        let cold = self.hooks(0).is_some() || self.target(0)?.simulated().is_some();
+        let order = Order {
+            arm: 0,
+            name: format!("{}-warm-up", self.experiment()),
+            trace: self.trace(Seconds(0.0))?,
+            seed: self.begun.plan.seed,
+            place: None,
+            load: self.offer.load,
+            warm_up: Seconds(0.0),
+            window: Some(Duration::from_secs_f64(warm_up::LEAST_S)),
+            salt: self.salt(Errand::WarmUp),
+            bundle,
+        };
+        let run = self.make(&order, tell)?;
+        warm_up::learn(&run, cold).ok_or(Error::NothingAnswered { requests: run.requests.len() })
+    }
+
+    fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path, tell: Tell<'_>) -> Result<RunEvidence, Error> {
+        let trace = self.trace(warm_up)?;
+        self.run_on((trace, None), cell, warm_up, bundle, tell)
+    }
+
+    fn stop(&mut self, standing: Standing) -> Result<(), Error> {
         if let Some(served) = self.served.take() {
             return served.stop();
         }

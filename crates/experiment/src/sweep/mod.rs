@@ -9,11 +9,11 @@ mod search;
 pub use search::{Next, Search};
 
 use crate::{
-    drive::{Bench, Driven, Tell, drive},
+    drive::{Bench, Deployments, Driven, Tell, drive},
     error::Error,
     event::{Event, RatioSoFar},
-    ledger::{Begun, Process, Standing},
-    plan::{Cell, Errand, Plan, WarmUp, file_name},
+    ledger::Begun,
+    plan::{Cell, Plan, WarmUp, file_name},
     rig::{Offer, Rig, TraceError},
     target::Target,
 };
@@ -197,22 +197,14 @@ impl SweepBench<'_> {
 }
 
 impl Bench for SweepBench<'_> {
-    fn start(&mut self, errand: Errand) -> Result<Option<Process>, Error> {
-        self.rig.start(errand)
-    }
-
-    fn warm_up(&mut self, bundle: &Path, tell: Tell<'_>) -> Result<Seconds, Error> {
-        self.rig.warm_up(bundle, tell)
+    fn deployments(&mut self) -> &mut dyn Deployments {
+        &mut self.rig
     }
 
     fn run(&mut self, cell: Cell, warm_up: Seconds, bundle: &Path, tell: Tell<'_>) -> Result<RunEvidence, Error> {
         let rate = self.rate(cell.pair)?;
         let trace = (self.options.trace)(warm_up, rate, cell.seed, self.cv).map_err(Error::Trace)?;
         self.rig.run_on((Arc::new(trace), Some(condition(rate))), cell, warm_up, bundle, tell)
-    }
-
-    fn stop(&mut self, standing: Standing) -> Result<(), Error> {
-        self.rig.stop(standing)
     }
 
     fn keep(&mut self, cell: Cell, run: RunEvidence) {
