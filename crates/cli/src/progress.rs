@@ -1,15 +1,14 @@
 //! Progress on standard error, where that is a terminal.
 
 use firstcheck_experiment::event::{Event, RatioSoFar};
+use firstcheck_ingest::Watch;
 use firstcheck_model::report::Quantity;
 use firstcheck_report::number;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
-    cell::RefCell,
     collections::BTreeMap,
     io::IsTerminal,
-    path::Path,
-    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -45,7 +44,7 @@ impl Progress {
 
     /// A spinner that shows itself once the work has taken half a second.
     pub fn late(&self) -> Late {
-        Late { progress: self.clone(), shown: Rc::default(), began: Instant::now() }
+        Late { progress: self.clone(), shown: Arc::default(), began: Instant::now() }
     }
 
     fn target(&self) -> ProgressDrawTarget {
@@ -61,23 +60,20 @@ fn style(bar: ProgressBar, template: &str) -> ProgressBar {
     }
 }
 
-/// Called while files are read: which one, and how many bytes of it.
-pub type Watch = Rc<dyn Fn(&Path, u64)>;
-
 /// Progress of reading, shown once it takes long.
 pub struct Late {
     progress: Progress,
-    shown: Rc<RefCell<Option<ProgressBar>>>,
+    shown: Arc<Mutex<Option<ProgressBar>>>,
     began: Instant,
 }
 
 impl Late {
     /// What is called while files are read: which one, and how much of it.
     pub fn watch(&self) -> Watch {
-        let (progress, shown, began) = (self.progress.clone(), Rc::clone(&self.shown), self.began);
-        Rc::new(move |path, bytes| {
+        let (progress, shown, began) = (self.progress.clone(), Arc::clone(&self.shown), self.began);
+        Arc::new(move |path, bytes| {
             if began.elapsed() >= SOON {
-                let mut shown = shown.borrow_mut();
+                let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
                 let bar = shown.get_or_insert_with(|| progress.spinner());
                 bar.set_message(format!("{}: {} MB read", path.display(), bytes / 1_000_000));
             }
@@ -86,7 +82,7 @@ impl Late {
 
     /// Takes the line away.
     pub fn finish(&self) {
-        if let Some(bar) = self.shown.borrow_mut().take() {
+        if let Some(bar) = self.shown.lock().unwrap_or_else(PoisonError::into_inner).take() {
             bar.finish_and_clear();
         }
     }

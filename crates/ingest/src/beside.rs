@@ -34,7 +34,7 @@ fn keys(head: &Head<'_>, keys: &[&str]) -> Option<Confidence> {
 
 /// Whether the start holds one of `words`.
 fn says(head: &Head<'_>, words: &[&str]) -> bool {
-    words.iter().any(|word| memchr::memmem::find(head.bytes(), word.as_bytes()).is_some())
+    words.iter().any(|word| memchr::memmem::find(head.start(), word.as_bytes()).is_some())
 }
 
 /// Whether a table has all `names` as columns.

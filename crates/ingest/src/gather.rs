@@ -17,6 +17,7 @@ use firstcheck_model::{
     run::RunInfo,
     trace_span::TraceSpan,
 };
+use rayon::prelude::*;
 use std::{
     io::Read,
     path::{Path, PathBuf},
@@ -71,8 +72,9 @@ fn collected(inputs: Vec<Input<'_>>, limits: &Limits, watch: Option<Watch>) -> C
     let mut intake = walk.intake;
     let Joined { bundles, runs, observed, stated, beside } = join::join(&mut intake);
     let mut evidence = Evidence { stated, ..Evidence::default() };
-    for bundle in bundles {
-        match evidence_of(&bundle) {
+    let opened: Vec<_> = bundles.into_par_iter().map(|at| (evidence_of(&at), at)).collect();
+    for (opened, bundle) in opened {
+        match opened {
             Ok((run, traces)) => {
                 if let Some(row) = intake.read.iter_mut().find(|row| Path::new(&row.path) == bundle.path) {
                     describe_bundle(row, &run);
@@ -225,10 +227,13 @@ impl Found {
     }
 
     /// Opens the bundles. One that is damaged is listed, unless nothing else is there.
-    fn open<T>(&self, read: impl Fn(&BundleAt) -> Result<T, Error>) -> Result<(Vec<T>, Vec<Unread>), Error> {
+    fn open<T: Send>(
+        &self,
+        read: impl Fn(&BundleAt) -> Result<T, Error> + Send + Sync,
+    ) -> Result<(Vec<T>, Vec<Unread>), Error> {
         let (mut opened, mut unread, mut first) = (Vec::new(), self.unread.clone(), None);
-        for bundle in &self.joined.bundles {
-            match read(bundle) {
+        for run in self.joined.bundles.par_iter().map(read).collect::<Vec<_>>() {
+            match run {
                 Ok(run) => opened.push(run),
                 Err(error) => {
                     unread.push(error.unread());

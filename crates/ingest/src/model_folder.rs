@@ -83,7 +83,7 @@ pub(crate) static CHAT_TEMPLATE: Format = Format {
     versions: "Hugging Face",
     takes: "its hash",
     recognise: |head: &Head<'_>| {
-        let says = |part: &[u8]| memchr::memmem::find(head.bytes(), part).is_some();
+        let says = |part: &[u8]| memchr::memmem::find(head.start(), part).is_some();
         (says(b"{%") && says(b"messages") && head.json().is_none()).then_some(Confidence::Likely)
     },
     action: Action::Read(|artefact, intake| take(artefact, intake, CHAT_TEMPLATE.name, from_chat_template)),

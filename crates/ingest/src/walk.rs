@@ -6,6 +6,7 @@ use crate::{
     unpack::{Budget, Unpack, Watch},
 };
 use firstcheck_bundle::Bundle;
+use rayon::prelude::*;
 use std::{
     collections::HashSet,
     fs::{self, File},
@@ -46,7 +47,11 @@ impl Walk {
             return self.folder(path, self.intake.limits().depth);
         }
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        self.file(path, &folder)
+        if !self.is_new(path)? {
+            self.repeated(path, "file");
+            return Ok(());
+        }
+        self.reader().file(&mut self.intake, path, &folder)
     }
 
     /// Takes a stream that has no path.
@@ -54,7 +59,8 @@ impl Walk {
         let budget = Budget::new(self.intake.limits(), Path::new(name), self.watch.as_ref());
         let layers = self.intake.limits().nesting;
         let mut source = budget.input(source);
-        self.unpack(budget).stream(PathBuf::from(name), PathBuf::new(), &mut source, layers, None);
+        let reader = self.reader();
+        reader.unpack(&mut self.intake, budget).stream(PathBuf::from(name), PathBuf::new(), &mut source, layers, None);
     }
 
     /// Takes what a live source answered.
@@ -63,7 +69,8 @@ impl Walk {
         let budget = Budget::new(self.intake.limits(), path, self.watch.as_ref());
         let layers = self.intake.limits().nesting;
         let before = self.intake.read.len();
-        self.unpack(budget).stream(path.into(), fetched.source.clone(), &mut &fetched.bytes[..], layers, None);
+        let (reader, mut bytes) = (self.reader(), &fetched.bytes[..]);
+        reader.unpack(&mut self.intake, budget).stream(path.into(), fetched.source.clone(), &mut bytes, layers, None);
         let Some(row) = self.intake.read.get_mut(before) else { return };
         row.notes.extend(fetched.notes.iter().cloned());
         self.intake.begin(path, &fetched.source);
@@ -73,51 +80,43 @@ impl Walk {
         self.intake.end();
     }
 
-    fn unpack(&mut self, budget: Budget) -> Unpack<'_> {
-        let wanted: fn(&'static crate::Format) -> bool = match self.wanted {
-            Wanted::All => |_| true,
-            // What states the deployment belongs to its runs: pages, answers, the engine's log, devices, packages.
-            Wanted::Runs => |format| {
-                let stated = format.group <= crate::Group::Model && matches!(format.action, crate::Action::Read(_));
-                format.group <= crate::Group::Answers || stated
-            },
-        };
-        Unpack { lists_all: self.wanted == Wanted::All, intake: &mut self.intake, budget, wanted }
+    fn reader(&self) -> Reader {
+        Reader { limits: *self.intake.limits(), wanted: self.wanted, watch: self.watch.clone() }
     }
 
-    fn file(&mut self, path: &Path, folder: &Path) -> Result<(), Error> {
-        // Looked at before it is opened: a pipe that nobody writes to never answers, a device never ends.
-        let about = fs::metadata(path).map_err(|e| Error::io(path, e))?;
-        if !about.is_file() {
-            return Err(Error::NotAFile { path: path.into() });
+    /// Takes files that lie in one folder, or beside a bundle's tables: side by side, and in their order.
+    fn files(&mut self, files: &[PathBuf], folder: &Path) {
+        let mut admitted = Vec::with_capacity(files.len());
+        for file in files {
+            match self.is_new(file) {
+                Ok(true) => admitted.push(file),
+                Ok(false) => self.repeated(file, "file"),
+                Err(error) => self.list(&error),
+            }
         }
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
-        if !self.is_new(&about) {
-            self.repeated(path, "file");
-            return Ok(());
-        }
-        let budget = Budget::new(self.intake.limits(), path, self.watch.as_ref());
-        self.unpack(budget).file(path, folder, file);
-        Ok(())
+        let reader = self.reader();
+        let read = admitted.into_par_iter().map(|file| {
+            let mut intake = Intake::new(reader.limits);
+            if let Err(error) = reader.file(&mut intake, file, folder) {
+                intake.unread.push(error.unread());
+            }
+            intake
+        });
+        read.collect::<Vec<_>>().into_iter().for_each(|intake| self.intake.append(intake));
     }
 
     fn folder(&mut self, path: &Path, depth: usize) -> Result<(), Error> {
         if Bundle::is_bundle(path) {
             return self.bundle(path);
         }
-        let about = fs::metadata(path).map_err(|e| Error::io(path, e))?;
-        if !self.is_new(&about) {
+        if !self.is_new(path)? {
             self.refuse(path, "a link back to a folder that was looked into");
             return Ok(());
         }
         let entries = self.entries(path)?;
         let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.into_iter().partition(|entry| entry.is_dir());
         let before = self.intake.given.len();
-        for file in files {
-            if let Err(error) = self.file(&file, path) {
-                self.list(&error);
-            }
-        }
+        self.files(&files, path);
         let (bundles, folders): (Vec<PathBuf>, Vec<PathBuf>) =
             folders.into_iter().partition(|folder| Bundle::is_bundle(folder));
         for bundle in bundles {
@@ -165,8 +164,7 @@ impl Walk {
     }
 
     fn bundle(&mut self, path: &Path) -> Result<(), Error> {
-        let about = fs::metadata(path).map_err(|e| Error::io(path, e))?;
-        if !self.is_new(&about) {
+        if !self.is_new(path)? {
             self.repeated(path, "run");
             return Ok(());
         }
@@ -182,11 +180,8 @@ impl Walk {
             return;
         }
         let read = self.entries(&folder).map(|entries| {
-            for file in entries.iter().filter(|entry| !entry.is_dir()) {
-                if let Err(error) = self.file(file, bundle) {
-                    self.list(&error);
-                }
-            }
+            let files: Vec<PathBuf> = entries.into_iter().filter(|entry| !entry.is_dir()).collect();
+            self.files(&files, bundle);
         });
         if let Err(error) = read {
             self.list(&error);
@@ -210,15 +205,58 @@ impl Walk {
         self.intake.unread.push(error.unread());
     }
 
-    #[cfg(unix)]
-    fn is_new(&mut self, about: &fs::Metadata) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        self.seen.insert((about.dev(), about.ino()))
+    /// Whether `path` was not seen before, whatever it was called then.
+    ///
+    /// # Errors
+    /// What the file system says where it is not there.
+    fn is_new(&mut self, path: &Path) -> Result<bool, Error> {
+        let about = fs::metadata(path).map_err(|e| Error::io(path, e))?;
+        Ok(identity(&about).is_none_or(|identity| self.seen.insert(identity)))
+    }
+}
+
+/// What the file system knows a file or folder by.
+#[cfg(unix)]
+fn identity(about: &fs::Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((about.dev(), about.ino()))
+}
+
+/// Where the file system gives no identity, the depth alone bounds a loop.
+#[cfg(not(unix))]
+fn identity(_: &fs::Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+/// How a file is read, whichever thread does it.
+struct Reader {
+    limits: Limits,
+    wanted: Wanted,
+    watch: Option<Watch>,
+}
+
+impl Reader {
+    fn unpack<'i>(&self, intake: &'i mut Intake, budget: Budget) -> Unpack<'i> {
+        let wanted: fn(&'static crate::Format) -> bool = match self.wanted {
+            Wanted::All => |_| true,
+            // What states the deployment belongs to its runs: pages, answers, the engine's log, devices, packages.
+            Wanted::Runs => |format| {
+                let stated = format.group <= crate::Group::Model && matches!(format.action, crate::Action::Read(_));
+                format.group <= crate::Group::Answers || stated
+            },
+        };
+        Unpack { lists_all: self.wanted == Wanted::All, intake, budget, wanted }
     }
 
-    /// Where the file system gives no identity, the depth alone bounds a loop.
-    #[cfg(not(unix))]
-    fn is_new(&mut self, _: &fs::Metadata) -> bool {
-        true
+    fn file(&self, intake: &mut Intake, path: &Path, folder: &Path) -> Result<(), Error> {
+        // Looked at before it is opened: a pipe that nobody writes to never answers, a device never ends.
+        let about = fs::metadata(path).map_err(|e| Error::io(path, e))?;
+        if !about.is_file() {
+            return Err(Error::NotAFile { path: path.into() });
+        }
+        let file = File::open(path).map_err(|e| Error::io(path, e))?;
+        let budget = Budget::new(&self.limits, path, self.watch.as_ref());
+        self.unpack(intake, budget).file(path, folder, file);
+        Ok(())
     }
 }

@@ -2,8 +2,10 @@
 //! Python on the same bytes (`prometheus_client` on pages, a plain loop on the log) and `promtool` on the same samples in
 //! its own order.
 //!
-//! `cargo bench -p firstcheck-ingest --bench reading [-- history|log] [MEGABYTES]`, or `-- FILE` to read a file of one's own.
+//! `cargo bench -p firstcheck-ingest --bench reading [-- history|log|folder] [MEGABYTES]`, or `-- FILE` to read a file or a
+//! folder of one's own. `folder` reads what an incident leaves, all of it in one folder; `keep=FOLDER` writes it there.
 
+mod incident;
 mod log;
 mod measured;
 mod pages;
@@ -45,15 +47,16 @@ print(time.time() - began, lines)
 
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(file) = words.iter().map(Path::new).find(|word| word.is_file()) {
-        return ours("the file", file);
+    if let Some(file) = words.iter().map(Path::new).find(|word| word.exists()) {
+        return ours("what was given", file);
     }
     let megabytes = words.iter().filter_map(|word| word.parse::<u64>().ok()).next().unwrap_or(1000);
-    match words.iter().find(|word| matches!(word.as_str(), "history" | "log")).map(String::as_str) {
+    match words.iter().find(|word| matches!(word.as_str(), "history" | "log" | "folder")).map(String::as_str) {
         Some("history") => history(megabytes),
+        Some("folder") => incident_folder(megabytes, words.iter().find_map(|word| word.strip_prefix("keep="))),
         Some(_) => engine_log(megabytes),
         // Each in a process of its own: the most memory of a process does not go down again.
-        None => ["history", "log"].iter().try_for_each(|what| {
+        None => ["history", "log", "folder"].iter().try_for_each(|what| {
             Command::new(std::env::current_exe()?).args([what, megabytes.to_string().as_str()]).status().map(drop)
         }),
     }
@@ -90,6 +93,19 @@ fn engine_log(megabytes: u64) -> io::Result<()> {
         ours("such a log behind the times of a collector", &collected)?;
     }
     python("the same log", PARSE_LOG, &log, "lines")
+}
+
+fn incident_folder(megabytes: u64, keep: Option<&str>) -> io::Result<()> {
+    if let Some(kept) = keep {
+        std::fs::create_dir_all(kept)?;
+        return incident::incident(Path::new(kept), megabytes);
+    }
+    let folder = tempfile::tempdir()?;
+    incident::incident(folder.path(), megabytes)?;
+    for _ in 0..3 {
+        ours("what an incident leaves in a folder", folder.path())?;
+    }
+    Ok(())
 }
 
 fn python(what: &str, program: &str, path: &Path, unit: &str) -> io::Result<()> {

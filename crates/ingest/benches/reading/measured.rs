@@ -21,15 +21,22 @@ pub fn write(path: &Path, content: &mut dyn Iterator<Item = String>, megabytes: 
     file.flush()
 }
 
-/// Reads a file as `diagnose` does and says what it cost.
+/// Reads a file or a folder as `diagnose` does and says what it cost.
 pub fn ours(what: &str, path: &Path) -> io::Result<()> {
-    let bytes = path.metadata()?.len();
-    // What the file system holds is read first, so that the disk is not measured.
-    io::copy(&mut File::open(path)?, &mut io::sink())?;
+    let files = match path.is_dir() {
+        true => path.read_dir()?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?,
+        false => vec![path.to_owned()],
+    };
+    let mut bytes = 0;
+    for file in files.iter().filter(|file| file.is_file()) {
+        // What the file system holds is read first, so that the disk is not measured.
+        bytes += io::copy(&mut File::open(file)?, &mut io::sink())?;
+    }
     let (began, used) = (Instant::now(), cpu_seconds());
     let collected = collect(vec![Input::Path(path.into())], &Limits::default());
     let taken = began.elapsed();
-    let (rows, unit) = collected.read.first().map_or((0, "nothing"), |row| (row.rows, row.unit.as_str()));
+    let rows = collected.read.iter().map(|row| row.rows).sum();
+    let unit = collected.read.first().map_or("nothing", |row| if files.len() == 1 { &row.unit } else { "rows" });
     let peak = peak_megabytes().map_or_else(String::new, |peak| format!(", peak {peak} MB"));
     let used = cpu_seconds().zip(used).map(|(after, before)| after - before);
     let used = used.map_or_else(String::new, |used| {

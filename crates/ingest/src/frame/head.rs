@@ -6,6 +6,9 @@ use std::cell::OnceCell;
 /// Bytes that are looked at before it is known what they are.
 pub(crate) const HEAD_BYTES: usize = 1 << 16;
 
+/// Bytes in which words and lines are looked for, however much is held: a recogniser costs the same for any artefact.
+const START_BYTES: usize = 1 << 18;
+
 /// The first bytes of an artefact, without a byte-order mark.
 pub struct Head<'h> {
     bytes: &'h [u8],
@@ -20,9 +23,14 @@ impl<'h> Head<'h> {
         Self { bytes, whole, outline: OnceCell::new() }
     }
 
-    /// The bytes.
+    /// The bytes: all that is held of it, which for JSON may be the whole artefact.
     pub fn bytes(&self) -> &'h [u8] {
         self.bytes
+    }
+
+    /// The first of them, where what tells a format stands.
+    pub fn start(&self) -> &'h [u8] {
+        &self.bytes[..self.bytes.len().min(START_BYTES)]
     }
 
     /// Whether the artefact ends within these bytes.
@@ -35,10 +43,12 @@ impl<'h> Head<'h> {
         self.bytes.trim_ascii_start().starts_with(text.as_bytes())
     }
 
-    /// Whole lines, without line breaks; one that is cut by the head's end is left out.
+    /// Whole lines of the start, without line breaks; one that is cut by its end is left out.
     pub fn lines(&self) -> impl Iterator<Item = &'h [u8]> {
-        let end = if self.whole { Some(self.bytes.len()) } else { self.bytes.iter().rposition(|b| *b == b'\n') };
-        let lines = self.bytes[..end.unwrap_or(0)].split(|b| *b == b'\n');
+        let start = self.start();
+        let all = self.whole && start.len() == self.bytes.len();
+        let end = if all { Some(start.len()) } else { start.iter().rposition(|b| *b == b'\n') };
+        let lines = start[..end.unwrap_or(0)].split(|b| *b == b'\n');
         lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line))
     }
 

@@ -8,7 +8,7 @@ use firstcheck_model::{
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    rc::Rc,
+    sync::Arc,
 };
 use tempfile::TempDir;
 
@@ -34,7 +34,7 @@ pub(crate) enum Piece {
         stage: bool,
     },
     /// A run bundle, opened when it is known whether its events are wanted; with the folder that it was unpacked to.
-    Bundle(Option<Rc<TempDir>>),
+    Bundle(Option<Arc<TempDir>>),
     /// A single metrics page without a time.
     Page(Box<prometheus::Page>),
     /// Pages with their times, as series.
@@ -106,6 +106,17 @@ impl Intake {
         }
     }
 
+    /// Adds what another one gathered, after what is here.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.end();
+        other.end();
+        self.given.append(&mut other.given);
+        self.read.append(&mut other.read);
+        self.unread.append(&mut other.unread);
+        self.errors.append(&mut other.errors);
+        self.not_understood.append(&mut other.not_understood);
+    }
+
     /// Bounds on what is held in memory.
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -133,7 +144,7 @@ impl Intake {
     }
 
     /// Gives the bundle at `path`, or of that name in an archive and unpacked.
-    pub(crate) fn bundle(&mut self, path: &Path, unpacked: Option<Rc<TempDir>>) {
+    pub(crate) fn bundle(&mut self, path: &Path, unpacked: Option<Arc<TempDir>>) {
         self.begin(path, path);
         self.give(Piece::Bundle(unpacked));
         self.end();

@@ -33,7 +33,7 @@ pub(crate) static GDB: Format = Format {
     versions: "10 and later",
     takes: "threads with their frames and the lock that each waits for",
     recognise: |head| {
-        let says = |text: &str| find(head.bytes(), text.as_bytes()).is_some();
+        let says = |text: &str| find(head.start(), text.as_bytes()).is_some();
         Confidence::certain_if((says("\nThread ") || head.begins("Thread ")) && says("LWP ") && says("\n#0 "))
     },
     action: Action::Read(gdb),

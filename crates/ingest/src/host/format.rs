@@ -42,7 +42,7 @@ pub(crate) static SMAPS: Format = Format {
 };
 
 fn text<'h>(head: &Head<'h>) -> std::borrow::Cow<'h, str> {
-    String::from_utf8_lossy(head.bytes())
+    String::from_utf8_lossy(head.start())
 }
 
 fn nvidia_smi(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Error> {

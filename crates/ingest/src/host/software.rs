@@ -27,7 +27,7 @@ pub(crate) static COLLECT_ENV: Format = Format {
     versions: "PyTorch, vLLM",
     takes: "versions of PyTorch, CUDA, cuDNN, driver and libraries, GPU and CPU model, environment variables, secrets left out",
     recognise: |head| {
-        let text = String::from_utf8_lossy(head.bytes());
+        let text = String::from_utf8_lossy(head.start());
         Confidence::certain_if(text.contains("PyTorch version") && text.contains("CUDA used to build PyTorch"))
     },
     action: Action::Read(|artefact, intake| take(artefact, intake, from_collect_env, "settings")),

@@ -18,7 +18,7 @@ use pages::Pages;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    rc::Rc,
+    sync::Arc,
 };
 use tempfile::TempDir;
 
@@ -49,7 +49,7 @@ pub(crate) struct BundleAt {
     /// As reports name it.
     pub(crate) path: PathBuf,
     /// Where it was unpacked to, if it lay in an archive.
-    unpacked: Option<Rc<TempDir>>,
+    unpacked: Option<Arc<TempDir>>,
 }
 
 impl BundleAt {

@@ -15,7 +15,7 @@ pub(crate) static JSON: Format = Format {
     name: "OpenTelemetry spans (JSON)",
     versions: "OTLP 1; a document, or one a line",
     takes: "spans with their attributes, joined to requests by the trace id; prompts and answers are left out",
-    recognise: |head| Confidence::certain_if(is_otlp_json(head.bytes())),
+    recognise: |head| Confidence::certain_if(is_otlp_json(head.start())),
     action: Action::Read(json),
 };
 
@@ -29,7 +29,7 @@ pub(crate) static PROTOBUF: Format = Format {
         if head.whole() {
             return Confidence::certain_if(is_otlp_protobuf(head.bytes()));
         }
-        let says = |text: &str| find(head.bytes(), text.as_bytes()).is_some();
+        let says = |text: &str| find(head.start(), text.as_bytes()).is_some();
         (head.bytes().first() == Some(&0x0a) && (says("telemetry.sdk") || says("service.name")))
             .then_some(Confidence::Likely)
     },

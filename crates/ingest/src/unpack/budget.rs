@@ -10,6 +10,7 @@ use std::{
     io::{self, Read},
     path::Path,
     rc::Rc,
+    sync::Arc,
 };
 
 /// Bytes that an input had, and bytes that its layers made of them.
@@ -22,7 +23,8 @@ pub(crate) struct Budget {
 }
 
 /// Called while an input is read: which one, and how many bytes of it were taken.
-pub type Watch = Rc<dyn Fn(&Path, u64)>;
+/// Files of a folder are read side by side, so calls may come from several threads.
+pub type Watch = Arc<dyn Fn(&Path, u64) + Send + Sync>;
 
 /// An input with who watches it.
 #[derive(Clone)]
@@ -39,7 +41,7 @@ const STEP: u64 = 4 << 20;
 impl Budget {
     /// That of one input.
     pub(crate) fn new(limits: &Limits, path: &Path, watch: Option<&Watch>) -> Self {
-        let watched = watch.map(|watch| Watched { path: path.into(), watch: Rc::clone(watch), next: Rc::default() });
+        let watched = watch.map(|watch| Watched { path: path.into(), watch: Arc::clone(watch), next: Rc::default() });
         Self { taken: Rc::default(), expanded: Rc::default(), limits: *limits, watched }
     }
 

@@ -10,7 +10,7 @@ use std::{
     fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
-    rc::Rc,
+    sync::Arc,
 };
 use tempfile::TempDir;
 
@@ -67,10 +67,10 @@ impl Packed {
         for (name, Folder { disk, files }) in self.folders {
             let bare = name.trim_start_matches("./");
             let folder = if matches!(bare, "" | ".") { self.archive.clone() } else { entry_path(&self.archive, bare) };
-            let disk = Rc::new(disk);
+            let disk = Arc::new(disk);
             let is_run = Bundle::is_bundle(disk.path());
             if is_run {
-                unpack.intake.bundle(&folder, Some(Rc::clone(&disk)));
+                unpack.intake.bundle(&folder, Some(Arc::clone(&disk)));
             }
             for (path, name) in files {
                 if is_run && !(unpack.lists_all && path.starts_with("attached")) {

@@ -312,6 +312,27 @@ fn unknown_content_is_told_apart() {
     }
 }
 
+/// Large files take longer than small ones: each comes at its place all the same, and so does what could not be read.
+#[test]
+fn files_of_a_folder_come_in_their_order() {
+    let names: Vec<String> = (0..40).map(|at| format!("{at:02}")).collect();
+    let content = |at: usize| match at % 4 {
+        0 => page(1, 1, 1).repeat(1 + (40 - at) * 20),
+        1 => "{\"version\":\"1.2\"}".to_owned(),
+        2 => format!("nothing that is known {at}"),
+        _ => "INFO 01-02 03:04:05 [x.py:1] unheard of\n".repeat(1 + (40 - at) * 50),
+    };
+    let contents: Vec<String> = (0..40).map(content).collect();
+    let dir = folder(&names.iter().zip(&contents).map(|(n, c)| (n.as_str(), c.as_str())).collect::<Vec<_>>());
+    let all = path(dir.path());
+    let order = |paths: Vec<&str>| paths.is_sorted() && !paths.is_empty();
+    assert!(order(all.read.iter().map(|row| row.path.as_str()).collect()), "{:?}", all.read);
+    assert!(order(all.unread.iter().map(|row| row.path.as_str()).collect()), "{:?}", all.unread);
+    assert_eq!(all.unread.iter().filter(|row| row.reason.contains("no known format")).count(), 10);
+    let again = path(dir.path());
+    assert_eq!((&all.read, &all.unread, &all.not_understood), (&again.read, &again.unread, &again.not_understood));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
