@@ -126,6 +126,25 @@ fn source(stated: &Stated) -> String {
     format!("{}{line}", short_label(&tame(&stated.from)))
 }
 
+/// Rulings as a page lists them: the first of a rule with how many more of it there are, or `every` one.
+pub(crate) fn rulings(all: &[Ruling], every: bool) -> Vec<(&Ruling, usize)> {
+    let mut listed: Vec<(&Ruling, usize)> = Vec::new();
+    for ruling in all {
+        let alike =
+            |known: &Ruling| (known.level, &known.rule, &known.mend) == (ruling.level, &ruling.rule, &ruling.mend);
+        match listed.iter_mut().find(|(known, _)| !every && alike(known)) {
+            Some((_, more)) => *more += 1,
+            None => listed.push((ruling, 0)),
+        }
+    }
+    listed
+}
+
+/// How many more of a rule there are, in words.
+pub(crate) fn more_rulings(more: usize) -> String {
+    if more == 0 { String::new() } else { format!("; and {} more like it: --all", number::count(more as u64)) }
+}
+
 /// A ruling in a sentence: what it weighs on, and why.
 pub(crate) fn ruling(ruling: &Ruling) -> String {
     let of = match ruling.reach {

@@ -22,7 +22,7 @@ pub(crate) fn page(report: &Report, style: &Style) -> String {
         blocks.push(compared.table.markdown());
         blocks.extend((!compared.shared.is_empty()).then(|| shared.collect()));
     }
-    blocks.extend(list("Warnings", sides::warnings(&report.sides)));
+    blocks.extend(list("Warnings", sides::warnings(&report.sides, style.all)));
     if !report.read.is_empty() {
         blocks.push(format!("### Read\n\n{}", evidence::read(&report.read).markdown()));
         blocks.extend(list("Of what was read", evidence::notes(&report.read)));
@@ -32,7 +32,7 @@ pub(crate) fn page(report: &Report, style: &Style) -> String {
         blocks.push(format!("### Read and not understood\n\n{}", table.markdown()));
         blocks.extend(evidence::not_listed(&report.not_understood));
     }
-    blocks.extend(comparability(report));
+    blocks.extend(comparability(report, style.all));
     blocks.extend(differences(report));
     if !report.cells.is_empty() {
         blocks.push(format!("### Cells\n\n{}", signatures::cells(&report.cells).markdown()));
@@ -97,11 +97,12 @@ fn differences(report: &Report) -> Option<String> {
     Some(out)
 }
 
-fn comparability(report: &Report) -> Option<String> {
+fn comparability(report: &Report, every: bool) -> Option<String> {
     let columns = ["", "why", "what would mend it"].map(|name| (name, Align::Left));
     let mut table = Table::new(&columns);
-    for one in &report.comparability {
-        table.row(vec![one.level.name().to_owned(), deployments::ruling(one), one.mend.clone()]);
+    for (one, more) in deployments::rulings(&report.comparability, every) {
+        let why = deployments::ruling(one) + &deployments::more_rulings(more);
+        table.row(vec![one.level.name().to_owned(), why, one.mend.clone()]);
     }
     (!report.comparability.is_empty()).then(|| format!("### Whether it may be compared\n\n{}", table.markdown()))
 }

@@ -168,12 +168,14 @@ fn send_lag(side: &SideReport) -> String {
     lags.reduce(f64::max).map_or(String::new(), |worst| format!("p99 {}", number::value(worst, "s")))
 }
 
-/// What a reader should know of the runs: how they ended, doubts of the client, warnings; each once, with its runs.
-pub(crate) fn warnings(sides: &Sides) -> Vec<String> {
+/// What a reader should know of the runs: how they ended, doubts of the client, warnings; each once, with its runs. Those
+/// that differ in their numbers alone count as one, unless `every` is wanted.
+pub(crate) fn warnings(sides: &Sides, every: bool) -> Vec<String> {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    let is_known = |known: &str, text: &str| known == text || (!every && shape(known) == shape(text));
     let runs = [&sides.base, &sides.candidate].into_iter().flatten().flat_map(|side| &side.runs);
     for run in runs {
-        let mut say = |text: String| match said.iter_mut().find(|(known, _)| *known == text) {
+        let mut say = |text: String| match said.iter_mut().find(|(known, _)| is_known(known, &text)) {
             Some((_, labels)) => labels.push(&run.label),
             None => said.push((text, vec![&run.label])),
         };
@@ -192,4 +194,9 @@ pub(crate) fn warnings(sides: &Sides) -> Vec<String> {
             many => format!("{} runs: {text}", many.len()),
         })
         .collect()
+}
+
+/// A sentence without its numbers.
+fn shape(text: &str) -> String {
+    text.split(|c: char| c.is_ascii_digit() || c == '.').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("#")
 }

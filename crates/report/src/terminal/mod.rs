@@ -147,7 +147,7 @@ fn what_was_compared(page: &mut Page, report: &Report) {
             page.prose(&format!("{name} of both: "), text, Tone::Plain);
         }
     }
-    for warning in sides::warnings(&report.sides) {
+    for warning in sides::warnings(&report.sides, page.style.all) {
         page.prose("! ", &warning, Tone::Warn);
     }
 }
@@ -207,14 +207,14 @@ fn comparability(page: &mut Page, report: &Report) {
         return;
     }
     page.heading("Whether it may be compared");
-    for one in &report.comparability {
+    for (one, more) in deployments::rulings(&report.comparability, page.style.all) {
         let tone = match one.level {
             Level::Blocks => Tone::Bad,
             Level::Warns => Tone::Warn,
             Level::Notes => Tone::Plain,
         };
         let lead = format!("  {:<6}  ", one.level.name());
-        page.prose(&lead, &deployments::ruling(one), tone);
+        page.prose(&lead, &(deployments::ruling(one) + &deployments::more_rulings(more)), tone);
         page.prose("          mend: ", &one.mend, Tone::Dim);
     }
 }

@@ -1,8 +1,11 @@
 //! Whole pages of three reports.
 
 use crate::fixtures;
-use firstcheck_model::metric::{Metric, Stat};
 use firstcheck_model::report::{MetricRow, NotUnderstood, Quantity, Report};
+use firstcheck_model::{
+    comparability::{Level, Reach, Ruling},
+    metric::{Metric, Stat},
+};
 use firstcheck_report::{Format, Style, render};
 
 fn page(report: &Report, format: Format) -> String {
@@ -87,5 +90,33 @@ fn a_long_list_of_what_was_not_understood_is_cut_with_a_word() {
     for format in [Format::Terminal, Format::Markdown] {
         let page = page(&report, format);
         assert!(page.contains("and 3 more kinds: --format json lists all"), "{page}");
+    }
+}
+
+/// Sixteen runs of a busy host say one thing, not sixteen.
+#[test]
+fn what_differs_in_its_numbers_alone_is_said_once() {
+    let mut report = fixtures::not_comparable();
+    let ruling = |run: u32| Ruling {
+        level: Level::Warns,
+        reach: Reach::Everything,
+        rule: "busy_host".into(),
+        reason: format!("run {run}: the client's host was busy: {}.5 processes a core", run + 1),
+        mend: "measure where nothing else runs".into(),
+    };
+    report.comparability = (1..=16).map(ruling).collect();
+    let mut one = report.sides.candidate.as_ref().unwrap().runs[0].clone();
+    one.warnings = vec!["never steady (it would cut 89 % of it)".into()];
+    let mut other = one.clone();
+    other.warnings = vec!["never steady (it would cut 9.1 % of it)".into()];
+    report.sides.candidate.as_mut().unwrap().runs = vec![one, other];
+    let all = |format| render(&report, format, &Style { all: true, ..Style::default() }).unwrap();
+    for format in [Format::Terminal, Format::Markdown] {
+        let folded = page(&report, format);
+        assert_eq!(folded.matches("processes a core").count(), 1, "{folded}");
+        assert!(folded.contains("and 15 more like it"), "{folded}");
+        assert!(folded.contains("2 runs: never steady"), "{folded}");
+        assert_eq!(all(format).matches("processes a core").count(), 16);
+        assert_eq!(all(format).matches("never steady").count(), 2);
     }
 }
