@@ -1,4 +1,5 @@
-//! Files of prompts: one JSON value a line with the prompt's text or the ids of its tokens.
+//! Files of prompts: one JSON value a line with the prompt's text or the ids of its tokens, and where it is known with
+//! the row of its request (`request`) and its namespace in the prefix cache (`cache_salt`, `null` for none).
 
 use crate::{
     Error,
@@ -6,8 +7,9 @@ use crate::{
     join::Beside,
     json::{Outline, lenient},
 };
-use firstcheck_model::prompts::Prompts;
+use firstcheck_model::prompts::{Content, Prompts};
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// Prompts that are kept of one file: a handful tells what they share, a data set would fill memory.
 const MOST: usize = 1_000;
@@ -36,7 +38,8 @@ fn recognise(head: &Head<'_>) -> Option<Confidence> {
 }
 
 fn read(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Error> {
-    let (mut texts, mut lists, mut rows) = (Vec::new(), Vec::new(), 0);
+    let (mut texts, mut lists, mut rows) = (Gathered::default(), Gathered::default(), 0);
+    let mut numbers = Numbers::default();
     while let Some(line) = artefact.next_line(intake) {
         let number = line.number;
         if line.bytes.trim_ascii().is_empty() {
@@ -46,9 +49,10 @@ fn read(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
         if rows as usize > MOST {
             continue;
         }
-        match prompt(line.bytes) {
-            Some(Prompt::Text(text)) => texts.push(text),
-            Some(Prompt::Tokens(ids)) => lists.push(ids),
+        let value: Option<Value> = serde_json::from_slice(&lenient(line.bytes)).ok();
+        match value.as_ref().and_then(|value| Some((value, prompt(value)?))) {
+            Some((value, Prompt::Text(text))) => texts.push(text, value, &mut numbers),
+            Some((value, Prompt::Tokens(ids))) => lists.push(ids, value, &mut numbers),
             None => intake.unread(Some(number), "no prompt: a line is {\"prompt\": \"…\"} or {\"token_ids\": […]}"),
         }
     }
@@ -56,7 +60,8 @@ fn read(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
     if rows as usize > MOST {
         notes.push(format!("the first {MOST} of {rows} prompts are looked at"));
     }
-    for prompts in [Prompts::Tokens(lists), Prompts::Text(texts)].into_iter().filter(|prompts| !prompts.is_empty()) {
+    let all = [lists.into_prompts(Content::Tokens), texts.into_prompts(Content::Text)];
+    for prompts in all.into_iter().filter(|prompts| !prompts.is_empty()) {
         intake.give(Beside::Prompts(prompts));
     }
     Ok(Reading { rows, unit: "prompts", notes, ..Reading::default() })
@@ -67,8 +72,7 @@ enum Prompt {
     Tokens(Vec<u32>),
 }
 
-fn prompt(line: &[u8]) -> Option<Prompt> {
-    let value: Value = serde_json::from_slice(&lenient(line)).ok()?;
+fn prompt(value: &Value) -> Option<Prompt> {
     KEYS.iter().find_map(|key| match value.get(key)? {
         Value::String(text) => Some(Prompt::Text(text.clone())),
         Value::Array(ids) => {
@@ -77,4 +81,54 @@ fn prompt(line: &[u8]) -> Option<Prompt> {
         }
         _ => None,
     })
+}
+
+/// Salts by the order in which they come: a salt may be a secret, that two are the same is not.
+#[derive(Default)]
+struct Numbers(HashMap<String, u32>);
+
+impl Numbers {
+    /// `None`: the line does not tell; `Some(None)`: it has no namespace of its own.
+    fn of(&mut self, line: &Value) -> Option<Option<u32>> {
+        let next = u32::try_from(self.0.len()).ok()?;
+        match line.get("cache_salt")? {
+            Value::Null => Some(None),
+            salt => Some(Some(*self.0.entry(salt.to_string()).or_insert(next))),
+        }
+    }
+}
+
+/// Prompts of one kind with what their lines tell beside.
+struct Gathered<T> {
+    prompts: Vec<T>,
+    /// `None`: a line did not tell.
+    namespaces: Option<Vec<Option<u32>>>,
+    requests: Option<Vec<u32>>,
+}
+
+impl<T> Default for Gathered<T> {
+    fn default() -> Self {
+        Self { prompts: Vec::new(), namespaces: Some(Vec::new()), requests: Some(Vec::new()) }
+    }
+}
+
+impl<T> Gathered<T> {
+    fn push(&mut self, prompt: T, line: &Value, numbers: &mut Numbers) {
+        self.prompts.push(prompt);
+        extend(&mut self.namespaces, numbers.of(line));
+        let row = line.get("request").and_then(Value::as_u64).and_then(|row| u32::try_from(row).ok());
+        extend(&mut self.requests, row);
+    }
+
+    fn into_prompts(self, content: impl Fn(Vec<T>) -> Content) -> Prompts {
+        Prompts { content: content(self.prompts), namespaces: self.namespaces, requests: self.requests }
+    }
+}
+
+/// What one line does not tell is told of none.
+fn extend<T>(all: &mut Option<Vec<T>>, one: Option<T>) {
+    *all = all.take().zip(one).map(|(mut all, one)| {
+        all.push(one);
+        all
+    });
 }

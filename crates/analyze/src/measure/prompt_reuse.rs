@@ -1,16 +1,18 @@
 //! How much of the prompts an unlimited cache would have found.
 
+use super::replicas::replicas;
 use crate::side::{Measure, Side};
 use firstcheck_model::{
-    evidence::Kind,
+    evidence::{Kind, RunEvidence},
     measurement::{Measurement, Missing, Source, Why},
-    prompts::Prompts,
+    prompts::{Content, Prompts},
     unit::Ratio,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// Share of the prompts' tokens (or characters) that an earlier prompt of the file begins with: what a cache without limit,
-/// on one replica, would have found. Needs prompts in the order in which they were sent.
+/// on one replica, would have found. Prompts in different namespaces of the cache share nothing. Needs prompts in the order
+/// in which they were sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptReuse {
     /// That share.
@@ -27,9 +29,9 @@ impl Measure for PromptReuse {
         }
         let (mut shared, mut all, mut n) = (0.0, 0.0, 0);
         for file in &side.evidence.prompts {
-            let (own_shared, own_all, count) = match &file.item {
-                Prompts::Text(prompts) => reuse(&prompts.iter().map(|text| text.as_bytes()).collect::<Vec<_>>()),
-                Prompts::Tokens(prompts) => reuse(&prompts.iter().map(Vec::as_slice).collect::<Vec<_>>()),
+            let (own_shared, own_all, count) = match &file.item.content {
+                Content::Text(texts) => reuse(&keyed(&file.item, texts.iter().map(|text| text.as_bytes()))),
+                Content::Tokens(lists) => reuse(&keyed(&file.item, lists.iter().map(Vec::as_slice))),
             };
             (shared, all, n) = (shared + own_shared, all + own_all, n + count);
         }
@@ -45,22 +47,89 @@ impl Measure for PromptReuse {
     }
 }
 
+impl PromptReuse {
+    /// The share that a server finds that keeps what it computed for `seconds`: an earlier prompt counts where the same
+    /// replica got it so long before at most. `None` where rows, times or replicas of the prompts are not known.
+    pub fn within(side: &Side<'_>, seconds: f64) -> Option<Measurement<Ratio>> {
+        let ([run], [file]) = (side.evidence.runs.as_slice(), side.evidence.prompts.as_slice()) else { return None };
+        let rows = file.item.requests.as_ref()?;
+        let places = places(run)?;
+        let sent = |row: u32| run.requests.0.get(row as usize)?.sent.seconds();
+        let at: Vec<(f64, Option<&str>)> =
+            rows.iter().map(|row| Some((sent(*row)?, *places.get(*row as usize)?))).collect::<Option<_>>()?;
+        let inside: HashSet<usize> = run.window().map(|(row, _)| row).collect();
+        let counts: Vec<bool> = rows.iter().map(|row| inside.contains(&(*row as usize))).collect();
+        let (shared, all, n) = match &file.item.content {
+            Content::Text(texts) => {
+                reuse_within(&keyed(&file.item, texts.iter().map(|text| text.as_bytes())), &at, &counts, seconds)
+            }
+            Content::Tokens(lists) => {
+                reuse_within(&keyed(&file.item, lists.iter().map(Vec::as_slice)), &at, &counts, seconds)
+            }
+        };
+        let source = Source::Derived { by: "prompts against those shortly before them".into(), from: Vec::new() };
+        (n >= FEWEST && all > 0.0).then(|| Measurement { value: Ratio(shared / all), interval: None, n, source })
+    }
+}
+
+/// The replica of each row: none has a name where there is one only; `None` where they are several and not told.
+fn places(run: &RunEvidence) -> Option<Vec<Option<&str>>> {
+    let mut places = vec![None; run.requests.len()];
+    for span in &run.spans {
+        if let Some(slot) = places.get_mut(span.request as usize) {
+            *slot = span.replica.as_deref();
+        }
+    }
+    let one = replicas(std::slice::from_ref(run)) == 1;
+    (one || places.iter().any(Option::is_some)).then_some(places)
+}
+
+/// A prompt in its namespace.
+type Keyed<'p, T> = (Option<u32>, &'p [T]);
+
+fn keyed<'p, T>(of: &Prompts, all: impl Iterator<Item = &'p [T]>) -> Vec<Keyed<'p, T>> {
+    let namespace = |at: usize| of.namespaces.as_ref().and_then(|all| all.get(at).copied().flatten());
+    all.enumerate().map(|(at, prompt)| (namespace(at), prompt)).collect()
+}
+
 /// Shared and all units of prompts, and how many prompts. The longest beginning that a prompt has in common with any earlier
 /// one is that with a neighbour in sorted order.
-fn reuse<T: Ord>(prompts: &[&[T]]) -> (f64, f64, u64) {
+fn reuse<T: Ord>(prompts: &[Keyed<'_, T>]) -> (f64, f64, u64) {
     use std::ops::Bound::{Included, Unbounded};
-    let mut earlier: BTreeSet<&[T]> = BTreeSet::new();
+    let mut earlier: BTreeSet<Keyed<'_, T>> = BTreeSet::new();
     let (mut shared, mut all) = (0, 0);
     for prompt in prompts {
-        let below = earlier.range::<&[T], _>((Unbounded, Included(*prompt))).next_back();
-        let above = earlier.range::<&[T], _>((Included(*prompt), Unbounded)).next();
+        let below = earlier.range((Unbounded, Included(*prompt))).next_back();
+        let above = earlier.range((Included(*prompt), Unbounded)).next();
         shared += below.into_iter().chain(above).map(|other| common(other, prompt)).max().unwrap_or(0);
-        all += prompt.len();
+        all += prompt.1.len();
         earlier.insert(*prompt);
     }
     (shared as f64, all as f64, prompts.len() as u64)
 }
 
-fn common<T: PartialEq>(one: &[T], other: &[T]) -> usize {
-    one.iter().zip(other).take_while(|(a, b)| a == b).count()
+/// As [`reuse`], of prompts that `counts`, against those that went to the same place within `seconds` before.
+fn reuse_within<T: PartialEq>(
+    prompts: &[Keyed<'_, T>],
+    at: &[(f64, Option<&str>)],
+    counts: &[bool],
+    seconds: f64,
+) -> (f64, f64, u64) {
+    let (mut shared, mut all, mut n) = (0, 0, 0);
+    for (number, prompt) in prompts.iter().enumerate().filter(|(number, _)| counts[*number]) {
+        let (now, place) = at[number];
+        let earlier = (0..number).rev().take_while(|before| now - at[*before].0 <= seconds);
+        let same = earlier.filter(|before| at[*before].1 == place);
+        shared += same.map(|before| common(&prompts[before], prompt)).max().unwrap_or(0);
+        all += prompt.1.len();
+        n += 1;
+    }
+    (shared as f64, all as f64, n)
+}
+
+fn common<T: PartialEq>(one: &Keyed<'_, T>, other: &Keyed<'_, T>) -> usize {
+    if one.0 != other.0 {
+        return 0;
+    }
+    one.1.iter().zip(other.1).take_while(|(a, b)| a == b).count()
 }

@@ -5,7 +5,7 @@ use firstcheck_ingest::{Input, Limits, collect};
 use firstcheck_model::{
     evidence::{Evidence, Sourced},
     finding::{Cause, Finding, Outcome},
-    prompts::Prompts,
+    prompts::{Content, Prompts},
 };
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ fn prompts(id_in_front: bool) -> Vec<Sourced<Prompts>> {
         };
         format!("{front}{common}\nQuestion: number {}", at * 7919)
     };
-    vec![Sourced { label: "prompts.jsonl".into(), item: Prompts::Text((1..20).map(prompt).collect()) }]
+    vec![Sourced { label: "prompts.jsonl".into(), item: Content::Text((1..20).map(prompt).collect()).into() }]
 }
 
 #[test]

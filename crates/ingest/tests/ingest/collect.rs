@@ -3,7 +3,7 @@
 use crate::fixture::{self, folder, page};
 use firstcheck_ingest::{Collected, Input, Limits, collect};
 use firstcheck_model::{
-    prompts::Prompts,
+    prompts::{Content, Prompts},
     report::{ReadRow, Unread},
     run::{Arrivals, CacheState, Clock, ClockKind, Origin, RunId, RunInfo, WorkloadInfo},
     signal::{Part, Signal},
@@ -404,6 +404,7 @@ fn prompts_are_texts_or_token_ids_and_a_line_without_one_is_listed() {
     let lines = b"{\"prompt\":\"a b\"}\n\n{\"prompt\":[1,2]}\n{\"token_ids\":[1,-2]}\n{\"prompt\":\"a c\"}\n";
     let collected = stream(lines, &Limits::default());
     let kept: Vec<&Prompts> = collected.evidence.prompts.iter().map(|sourced| &sourced.item).collect();
-    assert_eq!(kept, [&Prompts::Tokens(vec![vec![1, 2]]), &Prompts::Text(vec!["a b".into(), "a c".into()])]);
+    let expected = [Content::Tokens(vec![vec![1, 2]]), Content::Text(vec!["a b".into(), "a c".into()])];
+    assert_eq!(kept, expected.map(Prompts::from).iter().collect::<Vec<_>>());
     assert_eq!(collected.unread.iter().map(|unread| unread.line).collect::<Vec<_>>(), [Some(4)]);
 }

@@ -28,11 +28,15 @@ pub struct Artefacts {
     pub steps: bool,
     /// Stack dumps and flight records of every rank of an engine that hangs, taken after a minute.
     pub dumps: bool,
+    /// `prompts.jsonl`: the first [`prompts::MOST`](super::prompts::MOST) prompts as the servers render them; requests
+    /// then carry the hash of what the client sent.
+    pub prompts: bool,
 }
 
 impl Artefacts {
     /// All of them.
-    pub const ALL: Self = Self { logs: true, verbose: false, machine: true, spans: true, steps: true, dumps: true };
+    pub const ALL: Self =
+        Self { logs: true, verbose: false, machine: true, spans: true, steps: true, dumps: true, prompts: true };
 
     /// Whether something in them is dated by the wall clock.
     pub(super) fn dated(self) -> bool {

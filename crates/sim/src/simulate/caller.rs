@@ -3,6 +3,7 @@
 use super::{
     SimError, SimulateOptions, Truth, nanoseconds_of,
     plan::{Action, Plan},
+    prompts::PromptWatch,
     truth::{RequestTruth, Seen},
 };
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     },
     emit::outputs::Answer,
     engine::{Finished, Spoken, StepResult},
-    kv_cache::hash::mix,
+    kv_cache::hash::{ROOT, chain, mix},
     language::asking::Asking,
     request::{Features, FinishReason},
 };
@@ -49,6 +50,8 @@ pub(super) struct Caller<'a> {
     /// How it samples where outputs are compared.
     asking: Option<Asking>,
     pub(super) answers: Vec<Answer>,
+    /// The prompts, where they are kept.
+    pub(super) prompts: Option<PromptWatch>,
     pub(super) truth: Truth,
 }
 
@@ -84,6 +87,7 @@ impl<'a> Caller<'a> {
             events: Vec::with_capacity(expected),
             asking: options.asking.clone(),
             answers: Vec::new(),
+            prompts: options.artefacts.prompts.then(PromptWatch::default),
             truth: Truth { requests: vec![None; rows], ..Truth::default() },
             trace,
             others,
@@ -142,9 +146,14 @@ impl<'a> Caller<'a> {
         let item = self.as_sent(fleet, row, now_ns);
         let mut call = call(u64::from(row), &item, self.trace.salt.as_deref());
         call.sampling = self.asking.as_ref().map(|asking| Box::new(asking.of_row(row)));
+        let sent = self.prompts.is_some().then(|| chain(ROOT, &call.prompt).0);
         fleet.render(now_ns, &mut call);
+        if let Some(prompts) = self.prompts.as_mut().filter(|_| self.attempts[row as usize] == 0) {
+            prompts.keep(row, &call);
+        }
         let client = self.client;
         let request = &mut self.requests[row as usize];
+        request.prompt_hash = sent;
         if !request.sent.reached() {
             request.sent = Moment::at(now_ns);
             if client.gate_outside_timer {

@@ -5,6 +5,7 @@ use super::{
     artefacts::Witness,
     caller::Caller,
     nanoseconds,
+    prompts::PromptWatch,
     scrape::Scraper,
     truth::{ReplicaTruth, Truth},
 };
@@ -23,6 +24,7 @@ pub(super) struct Finished {
     pub(super) answers: Vec<Answer>,
     pub(super) truth: Truth,
     pub(super) witness: Witness,
+    pub(super) prompts: Option<PromptWatch>,
 }
 
 /// A run in virtual time.
@@ -73,8 +75,8 @@ impl<'a> Drive<'a> {
         let mut truth = self.caller.truth;
         tell(&self.fleet, now_ns, &mut truth);
         let (requests, events) = (Requests(self.caller.requests), self.caller.events);
-        let answers = self.caller.answers;
-        Finished { requests, events, scraper: self.scraper, answers, truth, witness: self.witness }
+        let (answers, prompts) = (self.caller.answers, self.caller.prompts);
+        Finished { requests, events, scraper: self.scraper, answers, truth, witness: self.witness, prompts }
     }
 
     /// When something happens next.

@@ -8,6 +8,7 @@ mod dumps;
 mod fingerprint;
 mod machine;
 mod plan;
+mod prompts;
 mod record;
 mod scrape;
 mod steps;

@@ -1,6 +1,9 @@
 //! A finished run as a recording.
 
-use super::{SimulateOptions, Simulated, drive::Finished, fingerprint::fingerprint, tracing, truth::RequestTruth};
+use super::{
+    SimulateOptions, Simulated, drive::Finished, fingerprint::fingerprint, prompts::PromptWatch, tracing,
+    truth::RequestTruth,
+};
 use crate::{
     deployment::Scenario,
     emit::{
@@ -21,7 +24,7 @@ use firstcheck_model::{
 use firstcheck_workload::{hash::trace_hash, trace::Trace};
 
 pub(super) fn assemble(finished: Finished, scenario: &Scenario, trace: &Trace, options: &SimulateOptions) -> Simulated {
-    let Finished { mut requests, events, scraper, answers, truth, witness } = finished;
+    let Finished { mut requests, events, scraper, answers, truth, witness, prompts } = finished;
     let workload = WorkloadInfo {
         description: trace.description.clone(),
         arrivals: trace.arrivals.clone(),
@@ -60,6 +63,7 @@ pub(super) fn assemble(finished: Finished, scenario: &Scenario, trace: &Trace, o
         tracing::mark(&mut requests, options.seed);
         attachments.push(tracing::traces(&truth, &requests, deployment, options.seed));
     }
+    attachments.extend(prompts.map(PromptWatch::into_attachment));
     let (signals, files) = scraper.finish();
     attachments.extend(files);
     attachments.extend(kept(&answers, scenario, options));
