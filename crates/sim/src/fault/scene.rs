@@ -46,6 +46,7 @@ pub const SCENES: &[&Scene] = &[
     &PLAIN,
     &PROFILED,
     &FLEET,
+    &LONGEST_FILLS_POOL,
     &TENSOR_PARALLEL,
     &DATA_RANKS,
     &EXPERTS,
@@ -80,6 +81,22 @@ pub const FLEET: Scene = Scene {
     slug: "fleet",
     doc: "a router that weighs cached prefixes against load, counted by itself",
     apply: |rig| rig.deployment.routing.policy = RoutingPolicy::PrefixAware,
+};
+
+/// Tokens of the largest pool of [`LONGEST_FILLS_POOL`]: a prompt of that length takes a few steps and not dozens.
+const SMALL_POOL: u32 = 32_768;
+
+/// A pool that one sequence can fill.
+pub const LONGEST_FILLS_POOL: Scene = Scene {
+    slug: "longest-fills-pool",
+    doc: "a KV pool of 32,768 tokens at most, and sequences that may be as long as it",
+    apply: |rig| {
+        rig.deployment.each_engine(|engine| {
+            engine.num_gpu_blocks = engine.num_gpu_blocks.min(SMALL_POOL / engine.block_size.max(1) + 1);
+            engine.sglang.max_total_num_tokens = engine.sglang.max_total_num_tokens.min(SMALL_POOL);
+            engine.max_model_len = u32::try_from(engine.kv_tokens()).unwrap_or(u32::MAX);
+        });
+    },
 };
 
 /// A model over several GPUs.

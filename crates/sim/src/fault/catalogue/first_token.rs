@@ -135,10 +135,11 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         cause: "admission-rule",
         acts_in: "scheduler",
         doc: "others send prompts that fit the KV pool only once much of it is free: the queue waits behind each",
-        scene: scene::PLAIN,
+        scene: scene::LONGEST_FILLS_POOL,
         params: &[
             param("pool_share", "", [0.5, 0.7, 0.95], [0.01, 0.99], "share of the KV pool that such a prompt needs"),
-            PERIOD,
+            // Often enough to be seen, and seldom enough for the queue to empty in between.
+            param("period_s", "s", [11.0, 7.0, 4.3], [0.001, 1e4], "interval at which others send"),
         ],
         apply: |values, rig| {
             let engine = rig.deployment.replicas.first().map(|replica| &replica.engine);
