@@ -2,23 +2,28 @@
 
 use crate::{
     case::Case,
+    declare::CauseId,
     declare_check,
     measure::{
         client_ttft::ClientTtft, counters::runs_of, kv_pool::KvPool, latency_means::LatencyMeans,
-        prefill_rate::PrefillRate, prompt_overlap::PromptOverlap, prompt_work::PromptWork,
+        prefill_rate::PrefillRate, prompt_overlap::PromptOverlap, prompt_work::PromptWork, served::Served,
     },
     side::Side,
-    verdict::{Verdict, Weighed},
+    verdict::{MOST, Verdict, Weighed},
 };
 use firstcheck_model::{
-    evidence::Kind,
+    evidence::{Kind, RunEvidence},
     finding::{Explained, FollowUp, Outcome},
     fingerprint::field,
     measurement::{Fact, Measurement, Missing, Source, Why},
     request::Request,
     unit::Tokens,
 };
-use std::collections::{BTreeMap, HashSet};
+use firstcheck_stats::quantile::Sample;
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 declare_check! {
     /// ## What it means
@@ -30,15 +35,17 @@ declare_check! {
     /// ## How it is decided
     ///
     /// Against a base, or against the run before its onset: the time to first token rose by more than {rise} (99 %
-    /// intervals of the client's medians apart, else the server's means), and the prompt tokens computed a request rose
-    /// by more than {computed}. That the prompts or the cache changed is shown by their mean length (by more than
+    /// intervals of the client's medians apart; else the server's means, at a request rate within {load}, by a factor {clear}
+    /// more or less), and the prompt tokens computed a request rose by more than {computed}. That the prompts or the cache changed is shown by their mean length (by more than
     /// {length}), by the prompts themselves, or by a cache that is off; without one of these it stays undecided, since
-    /// evictions and lookups that fail look the same. Prompts are best given as token ids, as the server renders them.
+    /// evictions and lookups that fail look the same: with prompts built as before it is those (S03). Prompts are best given
+    /// as token ids, as the server renders them.
     ///
     /// - Volatile text: prompts have less than {kept} of their common beginning left and agree again soon behind it.
     /// - A new but stable beginning: old and new differ, new ones agree; hits come back within the window.
-    /// - Longer prompts: added length is more than {longer} of the added work.
+    /// - Longer prompts: added length is more than {longer} of the added work, and the median prompt is longer as well.
     /// - Moved, or below a block: the old beginning stands further back, or is shorter than a block of the cache.
+    /// - Keyed apart: the same prompts are looked up in more namespaces (`cache_salt`), or nothing of them is found.
     /// - History rewritten: first turns still hit, later turns lost more than {turns} of their hits.
     ///
     /// Predicted rise = added computed tokens / prefill rate; off by more than a factor {sane} it says so.
@@ -58,6 +65,8 @@ declare_check! {
             kept: 0.5 ["1"] = "share of the common beginning below which it counts as broken",
             longer: 0.7 ["1"] = "share of the added work from which added length is its cause",
             turns: 0.5 ["1"] = "share of their hits that later turns must lose for history to count as rewritten",
+            load: 0.10 ["1"] = "relative change of the servers' request rate up to which their means tell of equal loads",
+            clear: 2.0 ["1"] = "factor from the rise that counts within which a server's mean does not tell",
             sane: 2.0 ["1"] = "factor between predicted and observed rise that is still plausible",
         },
         causes: {
@@ -116,12 +125,35 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let mut verdict = Verdict::<Cause>::new();
     verdict.weigh(Cause::VolatileText, volatile_text(case.side, base, params));
     verdict.weigh(Cause::ChangedStablePrefix, changed_stable(case.side, base, params));
-    verdict.weigh(Cause::LongerPrompt, Ok(longer(&now, added, work, params)));
+    verdict.weigh(Cause::LongerPrompt, longer(case, base, (added, work), params));
     verdict.weigh(Cause::BelowBlock, below_block(case.side, base));
     verdict.weigh(Cause::CacheOff, off);
     verdict.weigh(Cause::PrefixMoved, moved(case.side, base, params));
     verdict.weigh(Cause::HistoryRewritten, history_rewritten(case.side, base, params));
+    if both_given && !Cause::ALL.iter().any(|cause| verdict.supports(*cause)) {
+        return unchanged(case.side, base, facts);
+    }
     Ok(verdict.present(facts, explains, follow_up))
+}
+
+/// Prompts that are built as those of the base: what was cached is lost in another way, unless they are looked up in other
+/// namespaces than before.
+fn unchanged(side: &Side<'_>, base: &Side<'_>, mut facts: Vec<Fact>) -> Result<Outcome, Missing> {
+    let (now, before) = overlaps(side, base)?;
+    if now.namespaces.is_none() || before.namespaces.is_none() {
+        return Err(namespaces_missing());
+    }
+    facts.push(share_fact(&now, &before));
+    facts.push(now.shared.fact("prompts are built and looked up as in the base: what was cached is lost, see S03"));
+    Ok(Outcome::Absent { why: facts })
+}
+
+/// What tells a cache that is keyed apart from one that forgets or does not find.
+fn namespaces_missing() -> Missing {
+    Missing::not_given(
+        "namespaces in which the prompts are looked up (cache_salt), or one prompt asked twice by one tenant and by two",
+        "keep cache_salt with each prompt, or send one prompt four times and read cached_tokens of each answer",
+    )
 }
 
 /// Whether the time to first token rose, with what shows it.
@@ -142,19 +174,34 @@ fn rise(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<Rise, Missi
             ));
             (now.median.value.0 > before.median.value.0 * (1.0 + params.rise) && apart, fact)
         }
-        // The server's means say it as well, where they can be believed; else what the client lacks is named.
-        Err(missing) => {
-            let means = side.measure::<LatencyMeans>().and_then(|now| Ok((now, base.measure::<LatencyMeans>()?)));
-            let (now, before) = means.map_err(|_| missing)?;
-            let fact = now.ttft.fact(format!(
-                "mean time to first token at the server {:.1} ms, base {:.1} ms",
-                now.ttft.value.0 * 1e3,
-                before.ttft.value.0 * 1e3
-            ));
-            (now.ttft.value.0 > before.ttft.value.0 * (1.0 + params.rise), fact)
-        }
+        Err(missing) => by_server(side, base, params).map_err(|lack| lack.unwrap_or(missing))?,
     };
     Ok(Rise { counts: told.0, facts: vec![told.1] })
+}
+
+/// The server's means say it as well, where they can be believed; `Err(None)`: what the client lacks is to be named. A mean
+/// is moved by a few late ones as a median is not: what lies within a factor of the rise that counts is not told. Nor is
+/// it where others ask more or less than in the base.
+fn by_server(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<(bool, Fact), Option<Missing>> {
+    let means = side.measure::<LatencyMeans>().and_then(|now| Ok((now, base.measure::<LatencyMeans>()?)));
+    let (now, before) = means.map_err(|_| None)?;
+    let rate = |side: &Side<'_>| {
+        let seconds: Option<f64> = side.evidence.runs.iter().map(|run| Some(run.span()?.length()?.0)).sum();
+        Some(side.measure::<Served>().ok()?.finished.value / seconds.filter(|seconds| *seconds > 0.0)?)
+    };
+    let (fast, slow) = rate(side).zip(rate(base)).ok_or(None)?;
+    if (fast / slow - 1.0).abs() > params.load {
+        let what = format!("the client's requests: the servers finish {fast:.1} a second, the base's {slow:.1}");
+        return Err(Some(Missing::not_given(what, "firstcheck run --url URL")));
+    }
+    let fact = now.ttft.fact(format!(
+        "mean time to first token at the server {:.1} ms, base {:.1} ms",
+        now.ttft.value.0 * 1e3,
+        before.ttft.value.0 * 1e3
+    ));
+    let rise = now.ttft.value.0 / before.ttft.value.0 - 1.0;
+    let told = rise > params.clear * params.rise || rise * params.clear < params.rise;
+    if told { Ok((rise > params.rise, fact)) } else { Err(None) }
 }
 
 /// The interval of a measurement; its value twice where none is needed.
@@ -203,10 +250,7 @@ fn plausible(explained: &Explained, params: &Params, work: &Measurement<Tokens>)
 }
 
 /// Prompts of both sides in the same units.
-fn overlaps<'s>(
-    side: &'s Side<'_>,
-    base: &'s Side<'_>,
-) -> Result<(std::sync::Arc<PromptOverlap>, std::sync::Arc<PromptOverlap>), Missing> {
+fn overlaps<'s>(side: &'s Side<'_>, base: &'s Side<'_>) -> Result<(Arc<PromptOverlap>, Arc<PromptOverlap>), Missing> {
     let (now, before) = (side.measure::<PromptOverlap>()?, base.measure::<PromptOverlap>()?);
     if now.tokens != before.tokens {
         let what = "prompts of both sides in the same form: one side is text, the other token ids";
@@ -290,10 +334,26 @@ fn halves(side: &Side<'_>) -> Result<(Measurement<Tokens>, Measurement<Tokens>),
     Ok((mean(&early), mean(&late)))
 }
 
-fn longer(now: &PromptWork, added: f64, work: f64, params: &Params) -> Weighed {
+/// Whether the added length is the added work. A template adds to every prompt: where the one in the middle is as long as
+/// before, some requests grew and not the template.
+fn longer(case: &Case<'_>, base: &Side<'_>, (added, work): (f64, f64), params: &Params) -> Result<Weighed, Missing> {
+    let now = case.side.measure::<PromptWork>()?;
     let fact =
         now.prompt.fact(format!("the mean prompt changed by {added:+.0} tokens, what is computed of it by {work:+.0}"));
-    Weighed::by(added >= params.longer * work, vec![fact])
+    if added < params.longer * work {
+        return Ok(Weighed::Excludes(vec![fact]));
+    }
+    let (Some(middle), Some(before)) = (median_length(case.side), median_length(base)) else {
+        return Err(Missing::not_exposed("prompt tokens of each request", "firstcheck run --url URL"));
+    };
+    let of_all = now.prompt.fact(format!("the median prompt has {middle:.0} tokens, base {before:.0}"));
+    Ok(Weighed::by(middle - before >= MOST * added, vec![fact, of_all]))
+}
+
+/// Median length of the prompts of the window's requests, tokens.
+fn median_length(side: &Side<'_>) -> Option<f64> {
+    let rows = side.evidence.runs.iter().flat_map(RunEvidence::window);
+    Sample::new(rows.filter_map(|(_, request)| request.prompt_tokens.map(f64::from)).collect()).ok()?.quantile(0.5)
 }
 
 fn below_block(side: &Side<'_>, base: &Side<'_>) -> Result<Weighed, Missing> {
@@ -333,12 +393,13 @@ fn cache_off(side: &Side<'_>, base: &Side<'_>) -> Result<Weighed, Missing> {
     if !kept {
         return Ok(Weighed::Excludes(vec![shared]));
     }
+    if let Some((spaces, old)) = now.namespaces.zip(before.namespaces) {
+        let text = format!("prompts are looked up in {spaces} namespaces of the cache, base {old}");
+        return Ok(Weighed::by(spaces > old, vec![now.shared.fact(text), shared]));
+    }
     if work.hit_rate.value.0 > 0.0 {
         // Keys apart for each tenant, evictions and failing lookups all leave some hits.
-        return Ok(Weighed::Open(vec![Missing::not_given(
-            "one prompt asked twice, alone, by one tenant and by two",
-            "firstcheck run --url URL --requests 4",
-        )]));
+        return Ok(namespaces_missing().into());
     }
     Ok(Weighed::Supports(vec![work.hit_rate.fact("nothing was found in the cache"), shared]))
 }
