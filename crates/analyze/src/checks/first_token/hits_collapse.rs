@@ -41,8 +41,8 @@ declare_check! {
     ///   hit rate, made it {faster} times shorter, and the pool is written over within the window.
     /// - Routing: turns of a conversation that went to another replica than the one before are {moved} more.
     /// - Mix: the share that a cache without limit would find in the prompts as given fell by more than {drop}.
-    /// - Lookups: prompts sent again byte by byte within T miss, or the prompts given would hit and less was written
-    ///   than fits the pool. Others' blocks: such prompts hit, so what is asked later is displaced early.
+    /// - Lookups: prompts sent again byte by byte within T miss, or what the same replica computed within half of T is
+    ///   not found, or the prompts given would hit and less was written than fits the pool. Others' blocks: such prompts hit, so what is asked later is displaced early.
     /// - Counting: preempted requests are looked up again: queries are {again} of the prompt tokens.
     ///
     /// ## What to do
@@ -77,6 +77,7 @@ declare_check! {
 fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let base = case.base_for("hit rate of the prefix cache at a calm time")?;
     let (now, before) = (case.side.measure::<PromptWork>()?, base.measure::<PromptWork>()?);
+    told_of_the_same(case.side, &now, &before, params)?;
     let (low, high) = (range(&before.hit_rate).0, range(&now.hit_rate).1);
     let mut facts = vec![now.hit_rate.fact(format!(
         "{:.1} % of the prompt tokens were found in the cache, base {:.1} %",
@@ -106,6 +107,17 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     verdict.weigh(Cause::Displaced, displaced(case.side, explained));
     verdict.weigh(Cause::Recounted, recounted(case.side, params));
     Ok(verdict.present(facts, None, follow_up))
+}
+
+/// By counters alone another mix of prompts looks like a cache that forgets: others' prompts may stand in them.
+fn told_of_the_same(side: &Side<'_>, now: &PromptWork, before: &PromptWork, params: &Params) -> Result<(), Missing> {
+    let by_requests = side.evidence.runs.iter().any(|run| run.window().next().is_some());
+    let change = now.prompt.value.0 / before.prompt.value.0 - 1.0;
+    if by_requests || change.abs() <= params.load {
+        return Ok(());
+    }
+    let what = format!("the client's requests: the servers' mean prompt changed by {:+.0} %", change * 100.0);
+    Err(Missing::not_given(what, "firstcheck run --url URL"))
 }
 
 fn range(of: &Measurement<Ratio>) -> (f64, f64) {
@@ -262,6 +274,16 @@ fn lookup(side: &Side<'_>, now: &PromptWork, params: &Params) -> Result<Weighed,
         )),
     ];
     let lost = ideal.value.0 - now.hit_rate.value.0 > params.drop;
+    // What a block surely outlives, as those of prompts that were sent again.
+    if let Some(soon) = PromptReuse::within(side, survival.time.value.0 / 2.0) {
+        let text = format!(
+            "{:.0} % of these prompts were computed by the same replica within {:.0} s before, half of what a block survives",
+            soon.value.0 * 100.0,
+            survival.time.value.0 / 2.0
+        );
+        let lost = soon.value.0 - now.hit_rate.value.0 > params.drop;
+        return Ok(Weighed::by(lost, facts.into_iter().chain([soon.fact(text)]).collect()));
+    }
     Ok(match (lost, written < survival.room.value.0) {
         (true, true) => Weighed::Supports(facts),
         (false, _) => Weighed::Excludes(facts),
