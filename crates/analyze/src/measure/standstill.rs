@@ -1,13 +1,15 @@
 //! How long requests were in flight while nothing moved at all.
 
+use super::counters::runs_of;
 use crate::side::{Measure, Side};
 use firstcheck_model::{
     evidence::RunEvidence,
     measurement::{Measurement, Missing, Source},
-    moment::Moment,
+    moment::{Moment, Window},
     request::{Fate, Request},
     run::ClockKind,
-    unit::Seconds,
+    signal::{Part, Signal},
+    unit::{Count, Seconds, Tokens},
 };
 
 /// The longest standstills of a side's runs: before their first token, and after their last one.
@@ -28,6 +30,11 @@ pub struct Stop {
     pub ended: bool,
     /// Median time to first token of the requests that were sent after it; `None` where none was answered.
     pub usual: Option<Seconds>,
+    /// Tokens of prompts and answers that the servers counted in its later half: a client that gets nothing does not see
+    /// whether others do.
+    pub counted: Result<Measurement<Tokens>, Missing>,
+    /// Most requests that the servers held at a time in its later half, running or waiting. `None`: not told.
+    pub held: Option<Measurement<Count>>,
 }
 
 impl Measure for Standstill {
@@ -59,7 +66,11 @@ fn of_run(run: &RunEvidence) -> Option<(Stop, Option<Stop>)> {
         let n = waiting.count() as u64;
         let source = Source::Requests { run: run.info.id.clone(), count: n, rows: Vec::new() };
         let length = Measurement { value: to.since(from)?, interval: None, n, source };
-        Some(Stop { length, ended, usual: ended.then(|| usual(&sent, to)).flatten() })
+        let believable = |counted: &Measurement<Tokens>| last.is_none() || counted.n > 0;
+        let counted = counted(run, Window { start: from, end: to });
+        let counted = counted.filter(believable).ok_or_else(not_counted);
+        let held = held(run, Window { start: from, end: to });
+        Some(Stop { length, ended, usual: ended.then(|| usual(&sent, to)).flatten(), counted, held })
     };
     match (first, last) {
         (Some(first), Some(last)) => {
@@ -68,6 +79,52 @@ fn of_run(run: &RunEvidence) -> Option<(Stop, Option<Stop>)> {
         }
         _ => Some((stop(start, given_up(start)?, false)?, None)),
     }
+}
+
+/// Tokens of prompts and answers that all pages counted from the middle of a window to its end; `n` are those of the whole
+/// run. `None` where a page was not read often enough in it, or counts backwards as one does behind which several
+/// processes answer.
+fn counted(run: &RunEvidence, window: Window) -> Option<Measurement<Tokens>> {
+    let (mut sum, mut whole, mut any) = (0.0, 0.0, false);
+    for signal in [Signal::GenerationTokens, Signal::PromptTokens] {
+        for series in run.series(signal, Part::Value) {
+            let values: Vec<f64> = series.inside(Some(window)).map(|(_, value)| value).collect();
+            if values.len() < FEWEST_SAMPLES || !values.is_sorted() {
+                return None;
+            }
+            sum += values[values.len() - 1] - values[values.len() / 2];
+            whole += series.value.last().copied().unwrap_or(0.0);
+            any = true;
+        }
+    }
+    let source =
+        Source::Derived { by: "token counters of all servers".into(), from: runs_of(std::slice::from_ref(run)) };
+    any.then_some(Measurement { value: Tokens(sum), interval: None, n: whole as u64, source })
+}
+
+/// Most requests that a page showed at a time from the middle of a window to its end; `None` where a page was not read
+/// often enough in it.
+fn held(run: &RunEvidence, window: Window) -> Option<Measurement<Count>> {
+    let mut most: Option<f64> = None;
+    for signal in [Signal::Running, Signal::Waiting] {
+        for series in run.series(signal, Part::Value) {
+            let values: Vec<f64> = series.inside(Some(window)).map(|(_, value)| value).collect();
+            let later = values.get(values.len() / 2..).filter(|_| values.len() >= FEWEST_SAMPLES)?;
+            most = later.iter().copied().chain(most).reduce(f64::max);
+        }
+    }
+    let source = Source::Derived { by: "running and waiting requests of all servers".into(), from: Vec::new() };
+    most.map(|value| Measurement { value: Count(value), interval: None, n: 1, source })
+}
+
+/// Samples of a page from which it tells whether its server worked: two of them in the later half.
+const FEWEST_SAMPLES: usize = 3;
+
+fn not_counted() -> Missing {
+    Missing::not_given(
+        "the servers' token counters while no token came: an engine that works for others does not hang",
+        "scrape /metrics every 5 s meanwhile: firstcheck run --url URL does; or dump every rank: py-spy dump --pid PID",
+    )
 }
 
 /// Whether a request was in flight at all: one that was refused, or of which no time is known, waited for nothing.

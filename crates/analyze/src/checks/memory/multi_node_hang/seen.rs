@@ -23,7 +23,9 @@ pub(super) fn seen(side: &Side<'_>, params: &Params) -> Result<Seen, Missing> {
     if !given_up.is_empty() {
         return Ok(Seen::Stands { facts: given_up, ended: false });
     }
-    let apart = side.measure::<RankPlaces>().is_ok_and(|places| places.replicas.iter().any(apart));
+    let places = side.measure::<RankPlaces>();
+    let apart = places.as_ref().is_ok_and(|places| places.replicas.iter().any(apart));
+    let dumped = Dumped { any: places.is_ok(), apart };
     let stops = match side.measure::<Standstill>() {
         Ok(stops) => stops,
         Err(_) if apart => {
@@ -37,7 +39,12 @@ pub(super) fn seen(side: &Side<'_>, params: &Params) -> Result<Seen, Missing> {
     let start = &stops.at_start;
     if let Some(end) = stops.to_end.as_ref().filter(|end| end.length.value.0 >= params.still) {
         let text = "the last token, {} requests waited for {} s and got nothing";
-        return Ok(Seen::Stands { facts: vec![said("after ", text, end)], ended: false });
+        let fact = said("after ", text, end);
+        if let Some(held) = end.held.as_ref().filter(|held| held.value.0 <= 0.0 && !dumped.any) {
+            let nobody = held.fact("meanwhile no server ran or queued a request: they wait outside of the engines");
+            return Ok(Seen::Moves(vec![fact, nobody]));
+        }
+        return dumped.stands(end, fact, false);
     }
     let least = if apart { params.seen } else { params.still };
     let length = start.length.value.0;
@@ -49,12 +56,12 @@ pub(super) fn seen(side: &Side<'_>, params: &Params) -> Result<Seen, Missing> {
             if let Some(usual) = start.usual {
                 fact.text.push_str(&format!(" until the first token of any came; later ones take {:.3} s", usual.0));
             }
-            Ok(Seen::Stands { facts: vec![fact], ended: true })
+            dumped.stands(start, fact, true)
         }
         (false, true) => {
             let mut fact = said("from ", whole, start);
             fact.text.push_str(", and no token came");
-            Ok(Seen::Stands { facts: vec![fact], ended: false })
+            dumped.stands(start, fact, false)
         }
         (false, false) => Err(Missing {
             what: format!("a longer look: no token came, but the requests waited for {length:.1} s only"),
@@ -62,6 +69,35 @@ pub(super) fn seen(side: &Side<'_>, params: &Params) -> Result<Seen, Missing> {
             obtain: format!("leave requests in flight for {:.0} s or longer", params.still),
         }),
         (true, _) => Ok(Seen::Moves(vec![said("", "the first token came: {} requests waited for {} s", start)])),
+    }
+}
+
+/// What is known of where the ranks stood.
+#[derive(Clone, Copy)]
+struct Dumped {
+    /// Some were dumped.
+    any: bool,
+    /// Their dumps show them apart.
+    apart: bool,
+}
+
+impl Dumped {
+    /// That requests got nothing is a standstill of the engine only if it did not work for others meanwhile: its dumps
+    /// show it, or its counters.
+    fn stands(self, stop: &Stop, fact: Fact, ended: bool) -> Result<Seen, Missing> {
+        match &stop.counted {
+            Ok(counted) if counted.value.0 > 0.0 && !self.apart => {
+                let text = "meanwhile the servers counted {} tokens: they work, and not for these requests";
+                let works = counted.fact(text.replacen("{}", &format!("{:.0}", counted.value.0), 1));
+                Ok(Seen::Moves(vec![fact, works]))
+            }
+            Ok(counted) if counted.value.0 <= 0.0 => {
+                let still = counted.fact("meanwhile the servers counted no token either");
+                Ok(Seen::Stands { facts: vec![fact, still], ended })
+            }
+            Err(missing) if !self.any => Err(missing.clone()),
+            _ => Ok(Seen::Stands { facts: vec![fact], ended }),
+        }
     }
 }
 
