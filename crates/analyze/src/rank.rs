@@ -27,12 +27,17 @@ pub fn ranked(mut findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 /// The finding that brought this one about, by the relation that its check declares: the evidence speaks for the cause,
-/// and the cause's own symptom is there and is no consequence itself.
+/// and the cause's own symptom is there and is no consequence itself. Of two that name each other the graver one comes
+/// first.
 fn brought_about_by(finding: &Finding, all: &[Finding]) -> Option<String> {
     let candidates = declared(finding).filter(|code| all.iter().any(|other| other.code == *code && is_present(other)));
     let mut roots = candidates.filter(|code| {
         let other = all.iter().find(|other| other.code == *code);
-        other.is_some_and(|other| declared(other).all(|of| !all.iter().any(|o| o.code == of && is_present(o))))
+        let is_there = |code: &str| all.iter().any(|one| one.code == code && is_present(one));
+        let above =
+            |other: &Finding| (Reverse(other.severity), &other.code) < (Reverse(finding.severity), &finding.code);
+        let brought = |other: &Finding, code: &str| is_there(code) && !(code == finding.code && above(other));
+        other.is_some_and(|other| declared(other).all(|code| !brought(other, code)))
     });
     roots.next().map(str::to_owned)
 }

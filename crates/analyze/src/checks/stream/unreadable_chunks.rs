@@ -9,6 +9,8 @@ use crate::{
         event_tokens::EventTokens,
         gap_timer::GapTimer,
         served::Served,
+        step_wait::StepWait,
+        ttft_ledger::TtftLedger,
     },
     side::Side,
     verdict::{Verdict, Weighed},
@@ -19,6 +21,7 @@ use firstcheck_model::{
     measurement::{Fact, Missing, Source},
     run::Origin,
     signal::{Part, Signal},
+    span::Stage,
     unit::Seconds,
 };
 
@@ -40,7 +43,8 @@ declare_check! {
     ///   server's own inter-token mean tells the steady part.
     /// - Zero gaps are split by the gaps between the bursts: lengths on a common interval above the server's pace (mean
     ///   phase vector above {timer}) are a proxy's flush; else by the client's own account of itself: kernel receive to read above
-    ///   {delay} at p99 is a client that reads late, below it the bursts came in like this.
+    ///   {delay} at p99 is a client that reads late, below it the bursts came in like this. Where requests spend longer in
+    ///   the API process than a token takes, by the server's own means, that process gathers the events of other streams.
     /// - The client's token counts differ from the server's by more than {recount}: it tokenises chunks by itself.
     /// - The first gap of most streams equals their time to first token: the tool counted it in.
     ///
@@ -69,9 +73,11 @@ declare_check! {
             ParserHolds: "parser-holds" = "a parser holds output back and lets it go at once",
             ProxyCoalesces: "proxy-coalesces" = "something between server and client gathers events and passes them on together",
             SlowClient: "slow-client" = "the client reads late, and several events at a time",
+            ApiProcess: "api-process-busy" = "the API process is busy, and sends several events of a stream at once",
             ClientRecounts: "client-recounts" = "the client counts tokens by itself, and wrongly",
             FirstInGaps: "first-token-in-gaps" = "the client's list of gaps holds the time to first token",
         },
+        consequence_of: { ApiProcess: "S02" },
         run: check,
     }
 }
@@ -114,8 +120,10 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     )));
     verdict.weigh(Cause::MultiTokenEvents, gathered_tokens(case.side, &pacing, params));
     verdict.weigh(Cause::ParserHolds, parser(case.side, &pacing, params));
-    verdict.weigh(Cause::ProxyCoalesces, proxy(case.side, &pacing, params));
+    let busy = api_process(case.side, &pacing);
+    verdict.weigh(Cause::ProxyCoalesces, proxy(case.side, &pacing, &busy, params));
     verdict.weigh(Cause::SlowClient, slow_client(case.side, &pacing, params));
+    verdict.weigh(Cause::ApiProcess, busy);
     Ok(verdict.present(facts, None, follow_up))
 }
 
@@ -192,7 +200,34 @@ fn no_bursts(pacing: &EventPacing) -> Option<Weighed> {
     (!pacing.coalesced()).then(|| Weighed::Excludes(vec![fact]))
 }
 
-fn proxy(side: &Side<'_>, pacing: &EventPacing, params: &Params) -> Result<Weighed, Missing> {
+/// Whether requests hold the API process up for longer than a token takes, so that events of all streams wait in it.
+fn api_process(side: &Side<'_>, pacing: &EventPacing) -> Result<Weighed, Missing> {
+    if let Some(excluded) = no_bursts(pacing) {
+        return Ok(excluded);
+    }
+    let ledger = side.measure::<TtftLedger>()?;
+    let Some(front) = ledger.server.term(Stage::FrontEnd) else {
+        return Err(ledger.server.missing.first().cloned().unwrap_or_else(|| {
+            Missing::not_exposed("queue and prefill time of the engine", "firstcheck run --url URL")
+        }));
+    };
+    // What arrives waits for the step in hand before the core takes it in: that is the engine's.
+    let step = side.measure::<StepWait>()?.mean.value.0;
+    let (held, pace) = (front.value.0 - step, pacing.pace.value.0);
+    let text = format!(
+        "a request spends {:.1} ms in the API process beyond its wait for a step; a token takes {:.1} ms",
+        held.max(0.0) * 1e3,
+        pace * 1e3
+    );
+    Ok(Weighed::by(held > pace, vec![front.fact(text)]))
+}
+
+fn proxy(
+    side: &Side<'_>,
+    pacing: &EventPacing,
+    busy: &Result<Weighed, Missing>,
+    params: &Params,
+) -> Result<Weighed, Missing> {
     if let Some(excluded) = no_bursts(pacing) {
         return Ok(excluded);
     }
@@ -205,6 +240,9 @@ fn proxy(side: &Side<'_>, pacing: &EventPacing, params: &Params) -> Result<Weigh
         ]));
     }
     let (late, fact) = read_late(side, params)?;
+    if let Ok(Weighed::Supports(facts)) = busy {
+        return Ok(Weighed::Excludes(facts.clone()));
+    }
     Ok(if late { Weighed::Excludes(vec![fact]) } else { Weighed::Supports(vec![fact]) })
 }
 
@@ -321,6 +359,11 @@ fn follow_up(cause: Cause) -> FollowUp {
             "measure from an idle host; the share of zero gaps must fall below the gate",
             "firstcheck run --url URL",
             None,
+        ),
+        Cause::ApiProcess => (
+            "watch the API process: one core at its limit is the cause",
+            "top -H -p PID; time curl -s URL/tokenize -d @PROMPT.json",
+            Some("start more API processes: --api-server-count"),
         ),
         Cause::ClientRecounts => ("take the server's usage as the count of tokens", "firstcheck run --url URL", None),
         Cause::FirstInGaps => (

@@ -150,6 +150,11 @@ pub(super) fn front_end(case: &Case<'_>, params: &Params) -> Result<Weighed, Mis
     if let Some(fact) = in_client(case, params) {
         return Ok(Weighed::Excludes(vec![fact]));
     }
+    if let Some(share) = before_the_first(case.side).filter(|share| share.value.0 >= MOST) {
+        let text = "{:.0} % of all waiting lies before the first token of any request: the engine had not begun";
+        let text = text.replacen("{:.0}", &format!("{:.0}", share.value.0 * 100.0), 1);
+        return Ok(Weighed::Excludes(vec![share.fact(text)]));
+    }
     let places = match Places::of(case) {
         Ok(places) => places,
         Err(missing) => {
@@ -163,6 +168,26 @@ pub(super) fn front_end(case: &Case<'_>, params: &Params) -> Result<Weighed, Mis
     // Where nobody waits in the engine or before it, nothing waits in the front end.
     let counts = places.front_share().is_some_and(|share| share >= params.share);
     Ok(Weighed::by(counts, facts))
+}
+
+/// Share of all waiting that lies before the first token of any request of the run; `None` where nobody waited.
+fn before_the_first(side: &Side<'_>) -> Option<Measurement<Ratio>> {
+    let waits = side.measure::<FirstTokenWaits>().ok()?;
+    let runs = &side.evidence.runs;
+    let first = |run: &RunEvidence| {
+        let all = run.requests.0.iter().map(|request| request.first_token);
+        all.filter(|first| first.reached()).min()?.seconds()
+    };
+    let firsts: Vec<Option<f64>> = runs.iter().map(first).collect();
+    let (mut waited, mut covered) = (0.0, 0.0);
+    for row in waits.rows.iter().filter(|row| row.wait.is_finite()) {
+        waited += row.wait;
+        let until = firsts[row.run].unwrap_or(row.at);
+        covered += (until - row.at).clamp(0.0, row.wait);
+    }
+    let source = Source::Derived { by: "waits before the first token of any".into(), from: runs_of(runs) };
+    let value = Ratio(covered / waited);
+    (waited > 0.0).then_some(Measurement { value, interval: None, n: waits.tail.n, source })
 }
 
 /// Share of all waiting that lies within long gaps of the streams; `None` without events.

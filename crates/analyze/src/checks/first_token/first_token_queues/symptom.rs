@@ -23,13 +23,16 @@ pub(super) struct Symptom {
     pub explains: Option<Explained>,
 }
 
-/// By the client's requests, else by the server's histograms; what the requests lack is named where neither tells.
+/// By the client's requests, else by the server's histograms; what the requests lack is named where neither tells. A server
+/// whose queue is short does not show that nobody waits: a wait in the client or in front of the core is not in it.
 pub(super) fn told(case: &Case<'_>, params: &Params) -> Result<Symptom, Missing> {
     match case.side.measure::<FirstTokenWaits>() {
         Ok(waits) => Ok(by_requests(case, &waits, params)),
-        Err(missing) => by_histograms(case, params).map_err(|of_server| {
-            if case.side.evidence.runs.iter().any(|run| !run.requests.is_empty()) { missing } else { of_server }
-        }),
+        Err(missing) => match by_histograms(case, params) {
+            Ok(symptom) if symptom.counts => Ok(symptom),
+            Err(of_server) if case.side.evidence.runs.iter().all(|run| run.requests.is_empty()) => Err(of_server),
+            _ => Err(missing),
+        },
     }
 }
 
