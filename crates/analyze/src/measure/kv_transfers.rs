@@ -1,6 +1,9 @@
 //! Transfers of KV between a prefill and a decode pool, as the engine counts them.
 
-use super::counters::{growth_in, mean_in};
+use super::{
+    counters::{growth_in, mean_in},
+    first_token_waits::union,
+};
 use crate::{
     measure::trusted_counters::TrustedCounters,
     side::{Measure, Side},
@@ -24,7 +27,8 @@ pub struct KvTransfers {
     pub bytes: Option<Measurement<Bytes>>,
     /// Pieces that it consists of.
     pub pieces: Option<Measurement<Count>>,
-    /// All lengths together over the time that was looked at; `None` where that time is not known.
+    /// All lengths together over the time between readings in which transfers ended: a link on which only requests travel
+    /// that were given up is taken as well, and counts none. `None` where that time is not known.
     pub busy: Option<f64>,
 }
 
@@ -40,7 +44,7 @@ fn of_pages(side: &Side<'_>) -> Result<KvTransfers, Missing> {
     let length = mean_in(runs, Signal::KvTransferTime)?;
     let mean = |signal| mean_in(runs, signal).ok();
     let whole = growth_in(runs, Signal::KvTransferTime, Part::Sum)?.value;
-    let over: Option<f64> = runs.iter().map(|run| Some(run.span()?.length()?.0)).sum();
+    let over: f64 = runs.iter().map(time_with_transfers).sum();
     let plain = |of: Option<Measurement<Seconds>>| of.map(|of| of.value.0);
     let bytes = mean(Signal::KvTransferBytes);
     let pieces = mean(Signal::KvTransferDescriptors);
@@ -49,8 +53,23 @@ fn of_pages(side: &Side<'_>) -> Result<KvTransfers, Missing> {
         post: plain(mean(Signal::KvTransferPost)),
         bytes: bytes.map(|of| Measurement { value: Bytes(of.value.0), interval: None, n: of.n, source: of.source }),
         pieces: pieces.map(|of| Measurement { value: Count(of.value.0), interval: None, n: of.n, source: of.source }),
-        busy: over.filter(|over| *over > 0.0).map(|over| whole / over),
+        busy: (over > 0.0).then(|| whole / over),
     })
+}
+
+/// Time between readings of a run's pages in which any of them counted a transfer, seconds.
+fn time_with_transfers(run: &RunEvidence) -> f64 {
+    let Some((start, end)) = run.span().and_then(|window| Some((window.start.seconds()?, window.end.seconds()?)))
+    else {
+        return 0.0;
+    };
+    let mut spans = Vec::new();
+    for series in run.series(Signal::KvTransferTime, Part::Count) {
+        let grown = series.at.windows(2).zip(series.value.windows(2)).filter(|(_, value)| value[1] > value[0]);
+        let inside = grown.filter_map(|(at, _)| Some((at[0].seconds()?.max(start), at[1].seconds()?.min(end))));
+        spans.extend(inside.filter(|(from, to)| to > from));
+    }
+    union(spans).iter().map(|(from, to)| to - from).sum()
 }
 
 /// Statistics lines: means of each interval, weighted by its transfers.

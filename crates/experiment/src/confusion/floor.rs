@@ -128,6 +128,6 @@ pub const FLOORS: &[Floor] = &[
     floor("S15", "preemptions a finished request", Change::Rises(0.05), metric::preemptions),
     floor("S16", "KV blocks of a replica", Change::Loses(0.1), metric::blocks),
     floor("S17", "growth of the container's memory, MiB/min", Change::Rises(5.0), metric::memory_growth),
-    floor("S18", "share not answered", Change::Rises(0.02), metric::unanswered),
+    floor("S18", "share taken and not answered", Change::Rises(0.02), metric::lost),
     floor("S19", "longest TTFT, s", Change::Rises(2.0), |run| metric::ttft(run, 1.0)),
 ];

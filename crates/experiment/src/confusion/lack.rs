@@ -24,6 +24,8 @@ pub enum Lack {
     Machine,
     /// No stacks and no flight records.
     Dumps,
+    /// No prompts.
+    Prompts,
     /// A metrics page that shows no engine.
     EmptyPage,
     /// A page whose counters stay at zero.
@@ -38,7 +40,7 @@ pub enum Lack {
 
 impl Lack {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Metrics,
         Self::Log,
         Self::Events,
@@ -46,6 +48,7 @@ impl Lack {
         Self::Spans,
         Self::Machine,
         Self::Dumps,
+        Self::Prompts,
         Self::EmptyPage,
         Self::ZeroCounters,
         Self::FiveSeconds,
@@ -70,6 +73,7 @@ impl Lack {
                 evidence.stacks.clear();
                 evidence.flights.clear();
             }
+            Self::Prompts => evidence.prompts.clear(),
             _ => {}
         }
         evidence.runs.iter_mut().for_each(|run| self.spoil(run));
@@ -98,7 +102,7 @@ impl Lack {
                 run.signals.iter_mut().for_each(|series| keep_until(series, until));
             }
             Self::LoadBalancer => run.signals = balanced(&run.signals),
-            Self::Log | Self::Dumps => {}
+            Self::Log | Self::Dumps | Self::Prompts => {}
         }
     }
 }

@@ -37,7 +37,7 @@ impl Measure for Structured {
             let n = times.len() as u64;
             Some(Measurement { value: Seconds(median(times)?), interval: None, n, source })
         };
-        let asked = of(true, "time to first token of requests with a schema").ok_or_else(no_schema)?;
+        let asked = of(true, "time to first token of requests with a schema").ok_or_else(|| none_answered(side))?;
         Ok(Self { asked, plain: of(false, "time to first token of requests without a schema") })
     }
 }
@@ -48,6 +48,16 @@ fn no_schema() -> Missing {
         "requests that ask for a schema: none is marked",
         "record the schema with each request (column `schema`), or scrape SGLang's grammar_compilation_time_seconds",
     )
+}
+
+/// What is missing where no request for a schema was answered in the windows.
+fn none_answered(side: &Side<'_>) -> Missing {
+    let asked = side.evidence.runs.iter().flat_map(|run| &run.requests.0).any(|request| request.schema.is_some());
+    if !asked {
+        return no_schema();
+    }
+    let what = "answers to the requests that ask for a schema: none of them completed in the window";
+    Missing::not_exposed(what, "offer a tenth of the requests, or wait for longer: firstcheck run --url URL")
 }
 
 /// Event gaps that are this many times the usual pace stand still.

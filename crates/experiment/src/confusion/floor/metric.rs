@@ -103,6 +103,12 @@ pub(super) fn unanswered(played: &Played) -> Option<f64> {
     mean(requests(played).map(|request| if request.fate == Fate::Completed { 0.0 } else { 1.0 }))
 }
 
+/// Share of the window's requests that were taken and got no full answer: one that was refused met no failure.
+pub(super) fn lost(played: &Played) -> Option<f64> {
+    let is_lost = |fate: Fate| !matches!(fate, Fate::Completed | Fate::Rejected);
+    mean(requests(played).map(|request| f64::from(u8::from(is_lost(request.fate)))))
+}
+
 pub(super) fn preemptions(played: &Played) -> Option<f64> {
     let finished = truths(played).count();
     (finished > 0).then(|| played.simulated.truth.preemptions as f64 / finished as f64)
@@ -115,10 +121,11 @@ pub(super) fn blocks(played: &Played) -> Option<f64> {
     blocks.reduce(f64::min)
 }
 
-/// Growth of the container's memory over the window, MiB a minute, over all containers.
+/// Growth of the container's memory over the window, MiB a minute, over all containers: its working set, which counts what
+/// its processes share as well.
 pub(super) fn memory_growth(played: &Played) -> Option<f64> {
     let run = run(played)?;
-    let grown = run.series(Signal::ContainerRss, Part::Value).filter_map(|series| {
+    let grown = run.series(Signal::ContainerWorkingSet, Part::Value).filter_map(|series| {
         let first = series.inside(run.info.window).next()?;
         let last = series.inside(run.info.window).last()?;
         let minutes = last.0.since(first.0)?.0 / 60.0;
