@@ -16,6 +16,7 @@ pub mod isolate;
 pub mod ledger;
 pub mod plan;
 pub mod prediction;
+pub mod probe;
 pub mod rig;
 pub mod simulated;
 pub mod sweep;

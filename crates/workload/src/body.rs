@@ -51,6 +51,34 @@ pub fn max_tokens(body: &Map<String, Value>) -> Option<u32> {
         .and_then(|tokens| u32::try_from(tokens).ok())
 }
 
+/// Fields that bind the answer to a schema or grammar: of OpenAI's API, of vLLM now and before 0.12, of SGLang.
+const SCHEMA_FIELDS: [&str; 9] = [
+    "response_format",
+    "structured_outputs",
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "json_schema",
+    "regex",
+    "ebnf",
+];
+
+/// Hash (xxh3, 64 bits) of the schema, grammar or forced tool that `body` binds its answer to; `None` where it binds it to
+/// none. Equal ones are compiled once by an engine.
+pub fn schema(body: &Map<String, Value>) -> Option<u64> {
+    let is_free = |value: &Value| value.is_null() || value.get("type").and_then(Value::as_str) == Some("text");
+    let mut bound: Vec<(&str, &Value)> =
+        SCHEMA_FIELDS.iter().filter_map(|name| Some((*name, body.get(*name)?))).filter(|(_, v)| !is_free(v)).collect();
+    // A tool that must be called is a schema; one that may be called is none until it is.
+    let forced = |choice: &&Value| choice.is_object() || choice.as_str() == Some("required");
+    if let (Some(choice), Some(tools)) = (body.get("tool_choice").filter(forced), body.get("tools")) {
+        bound.extend([("tool_choice", choice), ("tools", tools)]);
+    }
+    let text: Vec<String> = bound.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    (!text.is_empty()).then(|| xxh3_64(text.join("\n").as_bytes()))
+}
+
 /// Puts `salt` in front of the first message's text, or of each prompt. A first message without any text gets a text
 /// part; a prompt of token ids gets four ids that stand for the salt.
 pub fn salt(body: &mut Map<String, Value>, salt: &str) {

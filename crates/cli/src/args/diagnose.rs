@@ -1,7 +1,7 @@
 //! `firstcheck diagnose`.
 
 use super::{
-    OutputArgs, SeverityArg,
+    ApiArg, OutputArgs, SeverityArg,
     value::{BaseArg, When, duration, header},
 };
 use clap::Args;
@@ -21,7 +21,8 @@ use std::{path::PathBuf, time::Duration};
   firstcheck diagnose incident/ --base healthy/
   firstcheck diagnose incident/ --symptom \"streams freeze\"
   kubectl logs vllm-0 | firstcheck diagnose -
-  firstcheck diagnose http://127.0.0.1:8000 --for 2m
+  firstcheck diagnose --live http://127.0.0.1:8000 --for 2m
+  firstcheck diagnose --live http://127.0.0.1:8000 --probe --endpoint completions
   firstcheck diagnose http://prometheus:9090 --select 'job=\"vllm\"' --since 40m --base 24h-ago
   firstcheck diagnose https://mimir/prometheus --header X-Scope-OrgID:team --key-env TOKEN \\
       --select 'namespace=\"llm\"' --since 2026-01-31T09:30:00Z --until 2026-01-31T10:10:00Z server.log
@@ -33,7 +34,7 @@ Exit codes: 0 nothing found at --fail-on · 1 a finding at --fail-on · 2 failur
 --symptom cannot be told")]
 pub struct DiagnoseArgs {
     /// Files, folders and addresses, or `-` for standard input
-    #[arg(required = true, num_args = 1.., value_name = "SOURCE")]
+    #[arg(required_unless_present = "live", num_args = 1.., value_name = "SOURCE")]
     pub sources: Vec<PathBuf>,
     /// What to compare with: files, folders and addresses of a healthy deployment; of a Prometheus an earlier span as
     /// long, so much earlier (24h-ago) or from the time at which it begins
@@ -50,16 +51,39 @@ pub struct DiagnoseArgs {
     pub fail_on: Option<SeverityArg>,
     /// What is asked of addresses.
     #[command(flatten)]
-    pub live: LiveArgs,
+    pub asked: LiveArgs,
+    /// What a probe sends.
+    #[command(flatten)]
+    pub probe: ProbeArgs,
     /// Where the report goes.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// What a probe sends, where one is allowed.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Probe")]
+pub struct ProbeArgs {
+    /// Send requests of one's own to the engine while it is watched, so many in all: prompts of 512 tokens sent three
+    /// times, new ones, and new schemas, each for 32 tokens, one after another
+    #[arg(long, value_name = "REQUESTS", num_args = 0..=1, require_equals = true, default_missing_value = "24",
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub probe: Option<u32>,
+    /// The model that a probe names [default: the first that the server lists]
+    #[arg(long, value_name = "NAME", requires = "probe")]
+    pub model: Option<String>,
+    /// The endpoint that a probe asks
+    #[arg(long, value_name = "ENDPOINT", requires = "probe", default_value = "chat")]
+    pub endpoint: ApiArg,
 }
 
 /// What is asked of addresses.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Addresses")]
 pub struct LiveArgs {
+    /// Address of an engine or a metrics page that is watched, as if it were named as a SOURCE
+    #[arg(long, value_name = "URL")]
+    pub live: Vec<PathBuf>,
     /// Series of a Prometheus: label matchers, as 'job=\"vllm\"'; may be given several times
     #[arg(long, value_name = "MATCHERS")]
     pub select: Vec<Selector>,

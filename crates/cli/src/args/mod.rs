@@ -21,7 +21,7 @@ pub use ab::{AbArgs, AbPeriodArgs, AbRecordArgs, PlanArgs, SidesArgs};
 pub use capture::CaptureArgs;
 pub use compare::CompareArgs;
 pub use demo::DemoArgs;
-pub use diagnose::{DiagnoseArgs, LiveArgs};
+pub use diagnose::{DiagnoseArgs, LiveArgs, ProbeArgs};
 pub use explain::{ExplainArgs, ExplainFormat};
 pub use fingerprint::FingerprintArgs;
 pub use import::ImportArgs;

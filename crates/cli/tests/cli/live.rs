@@ -278,3 +278,29 @@ fn a_fingerprint_says_what_it_is_and_what_differs() {
     let said = bench.expect(2, &["fingerprint", "http://127.0.0.1:1"]);
     assert!(said.err.contains("127.0.0.1:1"), "{}", said.err);
 }
+
+#[test]
+fn a_probe_says_its_cost_and_leaves_a_run() {
+    let (bench, server) = (Bench::new(), engine());
+    let url = url(&server);
+    let args = ["diagnose", "--live", &url, "--probe=8", "--for", "1s", "--model", "llama-3.1-8b"];
+    let said = bench.expect(0, &[&args[..], &["--format", "json"]].concat());
+    assert!(said.err.contains("8 requests over 1 s, 4,096 tokens of prompts and at most 256 of answers"), "{said:?}");
+    let report: Report = serde_json::from_str(&said.out).unwrap();
+    assert!(report.notes.iter().any(|note| note == "bundle of the probe: firstcheck-probe"), "{:?}", report.notes);
+    let requests = Bundle::open(&bench.path("firstcheck-probe")).unwrap().requests().unwrap().0;
+    assert_eq!(requests.len(), 8);
+    assert_eq!(requests.iter().filter(|request| request.schema.is_some()).count(), 4);
+    assert_eq!((requests[0].prompt_hash, requests[1].prompt_hash), (requests[2].prompt_hash, requests[0].prompt_hash));
+}
+
+#[test]
+fn a_probe_is_refused_where_there_is_no_engine() {
+    let bench = Bench::new();
+    bench.write("server.log", "INFO started\n");
+    let said = bench.expect(2, &["diagnose", "server.log", "--probe"]);
+    assert!(said.err.contains("--probe asks an engine: give its address"), "{said:?}");
+    let said = bench.expect(2, &["diagnose", "--live", "server.log"]);
+    assert!(said.err.contains("--live server.log: give an address"), "{said:?}");
+    bench.expect(2, &["diagnose"]);
+}

@@ -10,5 +10,6 @@ mod isolating;
 mod lacking;
 mod ledgers;
 mod plans;
+mod probing;
 mod resuming;
 mod sweeping;

@@ -47,6 +47,7 @@ impl Exchange {
         request.requested_tokens = offered.and_then(|o| o.max_tokens());
         request.session = offered.and_then(|o| o.session);
         request.prompt_hash = Some(ready.rendered.prompt_hash);
+        request.schema = ready.rendered.schema;
         request.trace_id = Some(ready.rendered.trace_id.clone());
         let forced = offered.and_then(|o| o.output_tokens);
         let row = ready.row;

@@ -2,7 +2,7 @@
 
 use crate::options::{Api, Key, Target};
 use firstcheck_observe::Headers;
-use firstcheck_workload::{prompt::Prompt, trace::Offered};
+use firstcheck_workload::{body::schema, prompt::Prompt, trace::Offered};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
@@ -54,6 +54,8 @@ pub struct Rendered {
     pub bytes: Vec<u8>,
     /// Hash of the prompt as sent (xxh3, 64 bits), salt included.
     pub prompt_hash: u64,
+    /// Hash of the schema that the answer has to keep to; see [`firstcheck_workload::body::schema`].
+    pub schema: Option<u64>,
     /// W3C trace id, 32 hexadecimal digits; also the request id, unless the caller sets that.
     pub trace_id: String,
 }
@@ -83,7 +85,7 @@ impl Renderer {
 
     /// The request of trace row `row`.
     pub fn render(&self, row: u32, offered: &Offered) -> Rendered {
-        let (body, prompt_hash) = self.body(offered);
+        let (body, prompt_hash, schema) = self.body(offered);
         let trace = xxh3_128(format!("{}/{row}", self.trace_seed).as_bytes());
         // A trace id or span id of zero is invalid.
         let (trace_id, span) = (format!("{:032x}", trace | 1), (trace >> 64) as u64 | 1);
@@ -97,10 +99,11 @@ impl Renderer {
         debug_assert!(written.is_ok(), "a string takes everything");
         let mut bytes = head.into_bytes();
         bytes.extend_from_slice(&body);
-        Rendered { bytes, prompt_hash, trace_id }
+        Rendered { bytes, prompt_hash, schema, trace_id }
     }
 
-    fn body(&self, offered: &Offered) -> (Vec<u8>, u64) {
+    /// The body with the hashes of its prompt and of its schema.
+    fn body(&self, offered: &Offered) -> (Vec<u8>, u64, Option<u64>) {
         let mut fields = Map::new();
         fields.insert("model".into(), Value::String(self.model.clone()));
         if let Some(tokens) = offered.output_tokens {
@@ -111,9 +114,10 @@ impl Renderer {
         fields.extend(self.extra.clone());
         if let Some(mut body) = offered.prompt.body(self.salt.as_deref()) {
             body.extend(fields);
+            let schema = schema(&body);
             let bytes = Value::Object(body).to_string().into_bytes();
             let hash = xxh3_64(&self.prompt(&offered.prompt));
-            return (bytes, hash);
+            return (bytes, hash, schema);
         }
         let prompt = self.prompt(&offered.prompt);
         let name = match self.api {
@@ -128,7 +132,7 @@ impl Renderer {
         bytes.extend_from_slice(&prompt);
         bytes.push(b',');
         bytes.extend_from_slice(&rest.as_bytes()[1..]);
-        (bytes, xxh3_64(&prompt))
+        (bytes, xxh3_64(&prompt), schema(&self.extra))
     }
 
     fn prompt(&self, prompt: &Prompt) -> Vec<u8> {

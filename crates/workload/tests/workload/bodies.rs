@@ -87,3 +87,36 @@ fn the_newer_name_of_the_limit_wins() {
     assert_eq!(limit(json!({"max_tokens": null})), None);
     assert_eq!(limit(json!({"max_tokens": u64::MAX})), None);
 }
+
+/// What an engine would compile once has one hash; what binds nothing has none.
+#[test]
+fn a_schema_has_a_hash_and_free_text_has_none() {
+    let bound = |value: Value| body::schema(&object(value));
+    let shape = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let asked = json!({"prompt": "x", "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": shape}}});
+    let first = bound(asked.clone());
+    let mut other_prompt = object(asked);
+    other_prompt.insert("prompt".into(), json!("y"));
+    assert!(first.is_some() && first == body::schema(&other_prompt));
+    for free in [
+        json!({"prompt": "x"}),
+        json!({"response_format": {"type": "text"}}),
+        json!({"response_format": null}),
+        json!({"tools": [{"type": "function"}]}),
+        json!({"tools": [{"type": "function"}], "tool_choice": "auto"}),
+    ] {
+        assert_eq!(bound(free.clone()), None, "{free}");
+    }
+    let hashes: Vec<Option<u64>> = [
+        json!({"response_format": {"type": "json_object"}}),
+        json!({"structured_outputs": {"json": shape}}),
+        json!({"guided_regex": "a+"}),
+        json!({"guided_regex": "b+"}),
+        json!({"tools": [{"type": "function"}], "tool_choice": "required"}),
+    ]
+    .into_iter()
+    .map(bound)
+    .collect();
+    assert!(hashes.iter().all(Option::is_some));
+    assert!((1..hashes.len()).all(|at| !hashes[..at].contains(&hashes[at])), "{hashes:?}");
+}

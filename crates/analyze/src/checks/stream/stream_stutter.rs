@@ -35,8 +35,8 @@ declare_check! {
     ///
     /// By the histogram of event gaps on a logarithmic axis, once it is known to be the server's (S12). Either at least
     /// {touched} of the streams have a gap above {apart} usual ones; or the histogram has two modes with a valley between
-    /// them, at least a factor {wide} apart, and slow gaps cost at least {lost} of the streams' time. A single slow mode
-    /// is no stutter, and neither is what a base has as well, up to a factor {rise} of the time that it costs. What was
+    /// them, at least a factor {wide} apart, the fast one holds {short} of the gaps or more, and slow gaps cost at least
+    /// {lost} of the streams' time. A single slow mode is no stutter, and neither is what a base has as well, up to a factor {rise} of the time that it costs. What was
     /// delivered in bursts must be in the server's own histogram too.
     ///
     /// - Prompts: one whose chunk (budget × time of a prompt token) or whole takes as long as the slow gaps, to a factor
@@ -62,6 +62,7 @@ declare_check! {
             apart: 5.0 ["1"] = "usual gaps from which a gap is a slow one",
             touched: 0.15 ["1"] = "share of the streams that must have a slow gap",
             wide: 1.5 ["1"] = "ratio of the two modes from which they count as apart",
+            short: 0.2 ["1"] = "share of the gaps in the fast mode: with fewer, slow gaps are the usual ones",
             lost: 0.25 ["1"] = "share of the streams' time that the slow mode must cost",
             rise: 1.5 ["1"] = "times the base's cost of slow gaps from which it counts as more than the base's",
             factor: 2.0 ["1"] = "factor between a slow gap and the time of a prompt that explains it",
@@ -169,7 +170,9 @@ impl Slow {
             || growth(side, Signal::Drafts, Part::Value).is_ok_and(|drafts| drafts.value > 0.0);
         let apart = gaps.modes.as_ref().filter(|modes| {
             let wide = modes.slow.value.0 >= params.wide * modes.fast.value.0;
-            wide && modes.lost.value.0 >= params.lost && one_by_one && !pacing.coalesced()
+            let slow: u64 = beyond(modes.valley.0).map(|(_, times)| times).sum();
+            let two = slow as f64 <= (1.0 - params.short) * gaps.median.n as f64;
+            wide && two && modes.lost.value.0 >= params.lost && one_by_one && !pacing.coalesced()
         });
         let (limit, usual) = match apart {
             _ if of_streams >= params.touched => (limit, stalls.usual.0),

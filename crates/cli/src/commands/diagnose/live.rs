@@ -1,8 +1,10 @@
 //! What is asked of addresses: series of a Prometheus, pages of an engine.
 
+use super::probe;
 use crate::{
-    args::{LiveArgs, When},
+    args::{LiveArgs, ProbeArgs, When},
     commands::fingerprint,
+    progress::Progress,
 };
 use anyhow::{Context as _, bail};
 use firstcheck_ingest::Fetched;
@@ -13,7 +15,7 @@ use firstcheck_observe::{
     recognise, watch,
 };
 use jiff::Timestamp;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// The span asked of a Prometheus without --since.
 const SINCE: Duration = Duration::from_secs(30 * 60);
@@ -30,6 +32,10 @@ pub(super) struct Asked<'a> {
     pub(super) base: &'a [String],
     /// Start of the span to compare with, where it is one of the same series.
     pub(super) span: Option<When>,
+    /// How addresses are asked.
+    pub(super) args: &'a LiveArgs,
+    /// What may be sent to an engine.
+    pub(super) probe: &'a ProbeArgs,
 }
 
 /// From where an address is asked.
@@ -50,6 +56,8 @@ pub(super) struct Live {
     pub(super) candidate: Vec<Fetched>,
     /// Of the span to compare with.
     pub(super) base: Vec<Fetched>,
+    /// Bundles of probes.
+    pub(super) probed: Vec<PathBuf>,
     /// What a reader should know of it.
     pub(super) notes: Vec<String>,
 }
@@ -67,12 +75,15 @@ impl Live {
 ///
 /// # Errors
 /// An address that does not answer or is none of a known source; options that do not fit what was found.
-pub(super) fn ask(asked: &Asked<'_>, args: &LiveArgs, tell: &dyn Fn(String)) -> anyhow::Result<Live> {
-    let mut live = Live::default();
+pub(super) fn ask(asked: &Asked<'_>, progress: &Progress, tell: &dyn Fn(String)) -> anyhow::Result<Live> {
+    let (mut live, args) = (Live::default(), asked.args);
     if asked.span.is_some() && args.select.is_empty() {
         bail!(
             "a time in --base names a span of a Prometheus: give its series with --select, or a file, folder or address"
         );
+    }
+    if asked.probe.probe.is_some() && asked.addresses.is_empty() {
+        bail!("--probe asks an engine: give its address, as --live http://127.0.0.1:8000");
     }
     if asked.addresses.is_empty() && asked.base.is_empty() {
         if !args.select.is_empty() {
@@ -101,12 +112,24 @@ pub(super) fn ask(asked: &Asked<'_>, args: &LiveArgs, tell: &dyn Fn(String)) -> 
         let names: Vec<String> = found.iter().map(|(_, address, _)| address.to_string()).collect();
         bail!("--select names series of a Prometheus, and {} is none: leave it out", names.join(", "));
     }
+    let is_engine = |source: &Source| matches!(source, Source::Engine(_));
+    let engines = found.iter().filter(|(source, _, role)| is_engine(source) && *role == Role::Candidate).count();
+    if asked.probe.probe.is_some() && engines == 0 {
+        bail!("--probe asks an engine, and none of the addresses is one: give that of its API");
+    }
     for (source, address, role) in found {
         let seat = Seat { client: &client, headers: &headers, window: args.watched, role, tell };
         let span = asked.span.filter(|_| role == Role::Candidate);
         let answered = match source {
             Source::Prometheus(api) => runtime.block_on(series(&api, args, span, &seat, &mut live)),
-            Source::Engine(identity) => runtime.block_on(engine(&address, identity, &seat, &mut live)),
+            Source::Engine(identity) => {
+                let metrics = stated(&address, identity, role, &mut live);
+                if let (Role::Candidate, Some(requests)) = (role, asked.probe.probe) {
+                    live.probed.push(probe::send(&address, asked.probe, args, requests, progress)?);
+                    continue;
+                }
+                runtime.block_on(watched(&metrics, &seat, &mut live))
+            }
             Source::Page => runtime.block_on(page(&address, &seat, &mut live)),
         };
         answered.map_err(|error| explained(error, &address))?;
@@ -192,8 +215,8 @@ fn words(span: Span) -> String {
     format!("from {} to {}", time(span.from_ms), time(span.to_ms))
 }
 
-async fn engine(address: &Address, identity: Identity, seat: &Seat<'_>, live: &mut Live) -> Result<(), Error> {
-    live.notes.extend(identity.notes);
+/// Keeps what an engine states of itself; where its metrics are.
+fn stated(address: &Address, identity: Identity, role: Role, live: &mut Live) -> Address {
     let metrics = address.metrics();
     let base = metrics.parent("/metrics").unwrap_or_else(|| address.clone());
     let page = |page: firstcheck_observe::RawPage| Fetched {
@@ -202,10 +225,16 @@ async fn engine(address: &Address, identity: Identity, seat: &Seat<'_>, live: &m
         bytes: page.bytes,
         ..Fetched::default()
     };
+    live.notes.extend(identity.notes);
     // Its metrics are read over the window.
     let pages = identity.pages.into_iter().filter(|page| page.name != "metrics.prom");
-    live.of(seat.role).extend(pages.map(page));
-    match self::page(&metrics, seat, live).await {
+    live.of(role).extend(pages.map(page));
+    metrics
+}
+
+/// Watches the metrics of an engine, where it has them.
+async fn watched(metrics: &Address, seat: &Seat<'_>, live: &mut Live) -> Result<(), Error> {
+    match page(metrics, seat, live).await {
         Err(error @ Error::NoScrape { .. }) => live.notes.push(format!("{error}: what it states is all that is known")),
         other => other?,
     }

@@ -1,6 +1,7 @@
 //! `firstcheck diagnose`: what was read, what was not, and what the checks find in it.
 
 mod live;
+mod probe;
 mod symptom;
 
 use super::reading;
@@ -31,7 +32,13 @@ use std::{
 /// # Errors
 /// A path that is not there, an address that does not answer, or a destination that cannot be written.
 pub fn run(args: DiagnoseArgs, context: &Context) -> anyhow::Result<u8> {
-    let side = Sources::of(args.sources.iter().cloned());
+    let side = Sources::of(args.sources.iter().chain(&args.asked.live).cloned());
+    if let Some(path) = args.asked.live.iter().find(|path| !is_address(path)) {
+        bail!(
+            "--live {}: give an address, as http://127.0.0.1:8000; files and folders come without --live",
+            path.display()
+        );
+    }
     let base = Sources::of(args.base.iter().filter_map(|base| match base {
         BaseArg::Source(path) => Some(path.clone()),
         BaseArg::Span(_) => None,
@@ -51,17 +58,20 @@ pub fn run(args: DiagnoseArgs, context: &Context) -> anyhow::Result<u8> {
     }
     let asked_about = args.symptom.as_deref().map(symptom::meant).transpose()?;
     let asking = context.progress.spinner();
-    let asked = live::Asked { addresses: &side.addresses, base: &base.addresses, span };
-    let live = live::ask(&asked, &args.live, &|said| asking.set_message(said));
+    let (addresses, base_addresses) = (&side.addresses, &base.addresses);
+    let asked = live::Asked { addresses, base: base_addresses, span, args: &args.asked, probe: &args.probe };
+    let live = live::ask(&asked, &context.progress, &|said| asking.set_message(said));
     asking.finish_and_clear();
     let live = live?;
     let began = Instant::now();
     let progress = context.progress.late();
-    let candidate = read(&side.paths, live.candidate, &progress);
+    let paths: Vec<PathBuf> = side.paths.iter().chain(&live.probed).cloned().collect();
+    let candidate = read(&paths, live.candidate, &progress);
     let read = Read { candidate, base: read(&base.paths, live.base, &progress) };
     progress.finish();
     let mut report = report(read, args.verbose, context);
     report.notes.extend(live.notes);
+    report.notes.extend(live.probed.iter().map(|bundle| format!("bundle of the probe: {}", bundle.display())));
     if let Some(checks) = asked_about {
         symptom::narrow(&mut report, &checks);
     }
