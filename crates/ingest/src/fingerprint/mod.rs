@@ -11,6 +11,7 @@ mod hardware;
 mod log;
 mod model;
 mod names;
+mod network;
 mod page;
 mod redact;
 mod secrets;
@@ -25,6 +26,7 @@ pub use model::{
     from_tokenizer_config, from_weights,
 };
 pub use names::setting_name;
+pub use network::from_nccl;
 pub use page::from_page;
 pub use redact::{REDACTED, is_secret};
 pub use secrets::{redact, text as redact_text};

@@ -5,10 +5,11 @@ use super::{
 };
 use crate::{
     Error,
+    fingerprint::from_nccl,
     frame::{Action, Artefact, Confidence, Format, Group, Head, Intake, Reading},
     join::Beside,
 };
-use firstcheck_model::hang::StackDump;
+use firstcheck_model::{fingerprint::Fingerprint, hang::StackDump};
 use memchr::memmem::find;
 
 pub(crate) static PY_SPY: Format = Format {
@@ -58,7 +59,7 @@ pub(crate) static NCCL_LOG: Format = Format {
     group: Group::Stacks,
     name: "log of NCCL",
     versions: "NCCL_DEBUG=INFO of NCCL 2",
-    takes: "operations with their numbers and sizes, warnings",
+    takes: "operations with their numbers and sizes, warnings, the network that it found",
     recognise: |head| {
         let (mut lines, mut own) = (0usize, 0usize);
         for line in head.lines().take(200) {
@@ -133,6 +134,11 @@ fn nccl_log(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading,
     let rows = log.operations.len() as u64 + log.warnings.len() as u64 + log.other;
     let foreign = (log.foreign > 0).then(|| format!("{} lines of other programs", log.foreign));
     let notes = log.warned().into_iter().chain(foreign).collect();
+    let mut stated = Fingerprint::default();
+    from_nccl(&log.network, &artefact.path().display().to_string(), &mut stated);
+    if !stated.is_empty() {
+        intake.give(stated);
+    }
     intake.give(Beside::Nccl(log));
     Ok(Reading { rows, unit: "lines", notes, ..Reading::default() })
 }

@@ -7,12 +7,14 @@ mod flight_recorder;
 pub(crate) mod format;
 mod gdb;
 mod nccl_log;
+mod nccl_network;
 pub mod pickle;
 mod py_spy;
 
 pub use flight_recorder::{is_flight_record, read_flight_record};
 pub use gdb::read_gdb;
 pub use nccl_log::{NcclLog, read_nccl_log};
+pub use nccl_network::NcclNetwork;
 pub use py_spy::{read_py_spy_json, read_py_spy_text};
 
 /// The rank that a file's name states: the last number that follows `rank` (or `rank_`, `rank-`), else the number at the

@@ -2,6 +2,7 @@
 //!
 //! A line is `HOST:PID:TID [DEVICE] NCCL INFO …`, with a time before it or not.
 
+use super::NcclNetwork;
 use crate::json::clip;
 use firstcheck_model::hang::NcclOperation;
 use std::sync::LazyLock;
@@ -16,7 +17,9 @@ pub struct NcclLog {
     pub operations: Vec<NcclOperation>,
     /// Warnings with their line, from 1.
     pub warnings: Vec<(u64, String)>,
-    /// Lines of NCCL's that are neither: set-up, topology, channels.
+    /// What its set-up says of the network.
+    pub network: NcclNetwork,
+    /// Lines of NCCL's that are neither operation nor warning: set-up, topology, channels.
     pub other: u64,
     /// Lines that are not NCCL's.
     pub foreign: u64,
@@ -52,6 +55,7 @@ impl NcclLog {
         } else if let Some(operation) = operation(before, message, number) {
             self.operations.push(operation);
         } else {
+            self.network.take(number, message);
             self.other += 1;
         }
         true

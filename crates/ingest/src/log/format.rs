@@ -3,7 +3,7 @@
 use super::{LogReader, prefix, wrapper::unwrap};
 use crate::{
     Error,
-    fingerprint::from_log,
+    fingerprint::{from_log, from_nccl},
     frame::{Action, Artefact, Confidence, Format, Group, Head, Intake, Reading, What},
     hang::NcclLog,
     join::Beside,
@@ -88,6 +88,7 @@ fn read(artefact: &mut Artefact<'_>, intake: &mut Intake) -> Result<Reading, Err
     reading.notes.extend(nccl.warned());
     let mut stated = Fingerprint::default();
     from_log(&log, &log.label, &mut stated);
+    from_nccl(&nccl.network, &log.label, &mut stated);
     intake.give(stated);
     if !nccl.operations.is_empty() || !nccl.warnings.is_empty() {
         intake.give(Beside::Nccl(nccl));

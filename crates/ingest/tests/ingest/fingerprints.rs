@@ -25,6 +25,47 @@ fn log(lines: &[&str]) -> Fingerprint {
     all
 }
 
+/// NCCL says what it found when it comes up, in a log of its own or among the engine's lines: a fall back to sockets shows.
+#[test]
+fn the_network_is_what_nccl_found() {
+    let up =
+        |lines: &[&str]| lines.iter().map(|line| format!("node7:41:99 [3] NCCL INFO {line}\n")).collect::<String>();
+    let fabric = up(&[
+        "NCCL version 2.27.5+cuda12.9",
+        "NCCL_IB_HCA set by environment to mlx5_0,mlx5_1.",
+        "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.9.8.7<0>",
+        "Using network IB",
+        "Channel 00/24 : 0 1 2 3",
+        "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read",
+        "Channel 01/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA",
+        "Channel 02/0 : 0[0] -> 8[0] [send] via NET/IB/1(7)/GDRDMA",
+    ]);
+    let socket =
+        up(&["NET/IB : No device found.", "NET/Socket : Using [0]eth0:10.9.8.7<0>", "Using network AWS Libfabric"]);
+    let engine = format!("INFO 01-02 03:04:05 [api_server.py:1] vLLM API server version 0.12.0\n{fabric}");
+    let stated = |text: &str| {
+        let mut source = text.as_bytes();
+        collect(vec![Input::Stream("-", &mut source)], &Limits::default()).evidence.stated
+    };
+    for text in [&fabric, &engine] {
+        let all = stated(text);
+        let expected = [
+            ("nccl_version", "2.27.5+cuda12.9"),
+            ("nccl_network", "IB"),
+            ("nccl_devices", "mlx5_0:1/IB mlx5_1:1/RoCE"),
+            ("nccl_paths", "NET/IB/GDRDMA P2P/CUMEM/read"),
+            ("given.env.NCCL_IB_HCA", "mlx5_0,mlx5_1"),
+        ];
+        for (name, value) in expected {
+            assert_eq!(all.get(name), Some(value), "{name}");
+        }
+        assert_eq!(all.field("nccl_network").unwrap().group, Group::Network);
+    }
+    let all = stated(&socket);
+    assert_eq!((all.get("nccl_network"), all.get("nccl_devices")), (Some("Libfabric"), Some("eth0")));
+    assert!(!format!("{all:?}").contains("10.9.8.7"), "an address is no property of a deployment");
+}
+
 const GIVEN: &str = "(APIServer pid=1) INFO 01-02 03:04:05 [utils.py:1] non-default args: {'model': 'org/toy', \
     'api_key': ['hunter2'], 'host': '10.0.0.1', 'port': 8000, 'enforce_eager': True, 'served_model_name': ['toy'], \
     'max_num_seqs': 32}";

@@ -58,7 +58,7 @@ known! {
     Medium: ["generation_config*", "override_generation_config*"] "sampling defaults: lengths of answers and their quality";
     Medium: ["driver_version", "cuda_version", "torch_version", "nccl_version", "triton_version", "flashinfer_version", "flash_attn_version", "cublas_version", "cudnn_version", "package.*"] "kernels and collectives come with these";
     Medium: ["gpu_power_limit_watts", "gpu_sm_clock_max_mhz", "gpu_memory_clock_max_mhz", "gpu_throttled_by", "gpu_ecc", "gpu_confidential_computing"] "how fast the device may run";
-    Medium: ["gpu_links", "gpu_numa", "gpu_pcie", "nccl_transport", "all2all_backend", "disable_custom_all_reduce", "distributed_executor_backend", "collective_backend"] "what collectives and copies run over";
+    Medium: ["gpu_links", "gpu_numa", "gpu_pcie", "nccl_network", "nccl_devices", "nccl_paths", "all2all_backend", "disable_custom_all_reduce", "distributed_executor_backend", "collective_backend"] "what collectives and copies run over";
     Medium: ["gpu_co_tenants", "cpu_count"] "who else is on the device and the host";
     Medium: ["compilation_*", "cudagraph_*", "kernel_config.*"] "which operations are fused and compiled";
     Medium: ["attention_config.*", "mamba_*"] "details of a kernel";
