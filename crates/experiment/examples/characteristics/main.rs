@@ -48,20 +48,27 @@ fn main() -> Result<(), Box<dyn Error>> {
             eprintln!("{}: {count} experiments, {:.1} req/s, steps {slower} slower", regime.name, experiment.rate());
             measured.push((regime.clone(), slower, Tally::of(&judge(&experiment, count)?)));
         }
+        // As far as it is: what an interruption has left is whole.
+        for (name, text) in parts(&measured) {
+            if let (Some(path), None) = (&asked.write, &asked.regime) {
+                document::replace(path, &format!("characteristics:{name}"), &text)?;
+            }
+        }
         println!("{}", table::effects(&measured[measured.len() - 2..]));
     }
-    let parts = [
-        ("gate", table::verdicts(&measured)),
-        ("intervals", table::effects(&measured)),
-        ("rivals", table::rivals(&measured)),
-    ];
-    for (name, text) in parts {
+    for (_, text) in parts(&measured) {
         println!("{text}");
-        if let (Some(path), None) = (&asked.write, &asked.regime) {
-            document::replace(path, &format!("characteristics:{name}"), &text)?;
-        }
     }
     Ok(())
+}
+
+/// The tables with their names in the document.
+fn parts(measured: &[(Regime, f64, Tally)]) -> [(&'static str, String); 3] {
+    [
+        ("gate", table::verdicts(measured)),
+        ("intervals", table::effects(measured)),
+        ("rivals", table::rivals(measured)),
+    ]
 }
 
 /// The experiments `0..count`, on all cores.
