@@ -5,6 +5,7 @@ use crate::{
     changes::changes,
     compare::{Differences, Policy, compare, mixed, run_row, side_by_side},
     diagnose::diagnose,
+    figures::figures,
     fingerprint,
     judge::parameters,
     onset::{Onset, before_and_after, onset},
@@ -39,6 +40,7 @@ pub fn examine(evidence: &Evidence, policy: &Policy, settings: &Settings) -> Rep
             report.findings = diagnose(&Case { side: &side, base: Some(&base), settings });
         }
         None => {
+            report.figures = figures(&[], &evidence.runs);
             report.findings = diagnose(&Case { side: &Side::with(evidence, settings), base: None, settings });
         }
     }
@@ -73,6 +75,7 @@ fn compared(report: &mut Report, base: &Evidence, side: &Evidence, policy: &Poli
         report.metrics = judged.metrics.into_iter().map(shown).collect();
         report.stages = judged.stages;
     }
+    report.figures = figures(&base.runs, &side.runs);
     report.changes = changes(&report.metrics, &report.stages, base, side);
 }
 

@@ -4,6 +4,7 @@ use crate::{
     case::Case,
     compare::{Policy, Told, compare_told},
     diagnose::diagnose,
+    figures::figures,
     settings::{self, Settings},
     side::Side,
 };
@@ -22,6 +23,7 @@ pub fn judge(base: &Evidence, candidate: &Evidence, policy: &Policy, settings: &
         Told::of(side.logs.iter().filter(|log| Path::new(&log.label).starts_with(&run.label)))
     };
     let mut report = compare_told(&base.runs, &candidate.runs, &told, policy);
+    report.figures = figures(&base.runs, &candidate.runs);
     let (base, candidate) = (Side::with(base, settings), Side::with(candidate, settings));
     report.findings = diagnose(&Case { side: &candidate, base: Some(&base), settings });
     report.parameters.extend(parameters(settings));

@@ -7,6 +7,7 @@ pub mod compare;
 pub mod declare;
 pub mod diagnose;
 pub mod examine;
+pub mod figures;
 pub mod fingerprint;
 pub mod isolate;
 pub mod judge;

@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod output;
 mod progress;
+mod told;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,9 @@
 //! Where results go: standard output or a file, opened before the work begins; and how errors are said.
 
-use crate::args::{Color, OutputArgs};
+use crate::{
+    args::{Color, OutputArgs},
+    told,
+};
 use anyhow::{Context as _, bail};
 use firstcheck_model::report::Report;
 use firstcheck_report::{Format, Style, render, steers};
@@ -65,14 +68,24 @@ impl Output {
     /// A file that cannot be created, or that is one of the `inputs` or part of one that is a bundle.
     pub fn open(args: &OutputArgs, inputs: &[PathBuf], terminal: Terminal) -> anyhow::Result<Self> {
         let file = args.output.as_deref().map(|path| Destination::open(path, inputs)).transpose()?;
-        Ok(Self { format: args.format.into(), all: args.all, terminal, file })
+        Ok(Self { format: args.format().into(), all: args.all, terminal, file })
     }
 
-    /// Writes the report.
+    /// Writes a report that was just made, with the call that made it and the lines that its findings rest on.
+    ///
+    /// # Errors
+    /// As [`Output::again`].
+    pub fn write(self, report: &Report) -> anyhow::Result<()> {
+        let mut report = report.clone();
+        told::complete(&mut report);
+        self.again(&report)
+    }
+
+    /// Writes a report as it is.
     ///
     /// # Errors
     /// A destination that cannot be written; a reader that has gone away is none.
-    pub fn write(self, report: &Report) -> anyhow::Result<()> {
+    pub fn again(self, report: &Report) -> anyhow::Result<()> {
         let style = Style { all: self.all, ..self.terminal.style(self.file.is_some()) };
         let text = render(report, self.format, &style)?;
         match self.file {

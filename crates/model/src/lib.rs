@@ -10,6 +10,7 @@ pub mod engine_log;
 pub mod event;
 pub mod evidence;
 pub mod exit_code;
+pub mod figure;
 pub mod finding;
 pub mod fingerprint;
 pub mod first_look;

@@ -2,6 +2,7 @@
 
 use crate::{
     comparability::Ruling,
+    figure::Figures,
     finding::Finding,
     fingerprint::{Fingerprint, Group, Impact},
     first_look::{Began, Change, Settles},
@@ -379,6 +380,17 @@ pub struct NotUnderstood {
     pub example: String,
 }
 
+/// Lines of a file that a finding rests on, without secrets and without texts of requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quote {
+    /// The file, as sources name it.
+    pub path: String,
+    /// The first line, counted from 1.
+    pub line: u32,
+    /// The lines.
+    pub quote: String,
+}
+
 /// A threshold in force.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
@@ -507,6 +519,9 @@ pub struct Report {
     /// At which rate the objective breaks; absent where that was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
+    /// Distributions and series, for drawing.
+    #[serde(default, skip_serializing_if = "Figures::is_empty")]
+    pub figures: Figures,
     /// What the checks found.
     pub findings: Vec<Finding>,
     /// What is missing, what would settle most first.
@@ -520,6 +535,12 @@ pub struct Report {
     /// What was read and not understood, by file and kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_understood: Vec<NotUnderstood>,
+    /// Lines that findings rest on, as far as they may be shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotes: Vec<Quote>,
+    /// The call that made it, without secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// What a reader should know.
     pub notes: Vec<String>,
     /// How long it took to read and to ask, seconds.
@@ -555,11 +576,14 @@ impl Report {
             asked: Vec::new(),
             isolation: None,
             sweep: None,
+            figures: Figures::default(),
             findings: Vec::new(),
             settles: Vec::new(),
             read: Vec::new(),
             unread: Vec::new(),
             not_understood: Vec::new(),
+            quotes: Vec::new(),
+            command: None,
             notes: Vec::new(),
             took_s: None,
             seed: None,

@@ -16,6 +16,13 @@ pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
+/// What of a table is shown: columns with anything in them, and the rows' cells in these.
+#[derive(Debug, Clone)]
+pub(crate) struct Shown<'t> {
+    pub(crate) columns: Vec<(&'t str, Align)>,
+    pub(crate) rows: Vec<Vec<&'t str>>,
+}
+
 impl Table {
     /// A table with these columns.
     pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
@@ -70,6 +77,15 @@ impl Table {
         let head = line(&kept.iter().map(|at| self.columns[*at].0.as_str()).collect::<Vec<_>>());
         let rows = self.rows.iter().map(|row| line(&kept.iter().map(|at| row[*at].as_str()).collect::<Vec<_>>()));
         (head, rows.collect())
+    }
+
+    /// Its columns and rows as they are shown.
+    pub(crate) fn shown(&self) -> Shown<'_> {
+        let kept = self.kept();
+        Shown {
+            columns: kept.iter().map(|at| (self.columns[*at].0.as_str(), self.columns[*at].1)).collect(),
+            rows: self.rows.iter().map(|row| kept.iter().map(|at| row[*at].as_str()).collect()).collect(),
+        }
     }
 
     /// The table in Markdown.

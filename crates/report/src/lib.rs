@@ -1,16 +1,21 @@
 //! One report, several renderings.
 //!
 //! [`render`] lays out a [`Report`]; it computes nothing that the report does not hold. The terminal page is for a
-//! person who has ten seconds, Markdown for a pull request, JSON for programs. Only JSON is an interface: its schema
-//! lies in `docs/schema/`.
+//! person who has ten seconds, HTML for a team that looks closer, Markdown for a pull request, JUnit and annotations for a
+//! pipeline, JSON for programs. Only JSON is an interface: its schema lies in `docs/schema/`.
 
 mod deployments;
 mod evidence;
+mod gated;
+mod github;
+mod html;
 mod isolation;
+mod junit;
 mod layout;
 mod markdown;
 mod metrics;
 pub mod number;
+mod redact;
 mod sides;
 mod signatures;
 mod source;
@@ -21,6 +26,7 @@ mod tone;
 mod words;
 
 pub use layout::steers;
+pub use redact::redact;
 
 use firstcheck_model::report::Report;
 
@@ -31,8 +37,14 @@ pub enum Format {
     Terminal,
     /// The serde form of the report, indented: the interface for programs.
     Json,
-    /// Tables for a pull request.
+    /// Tables for a pull request: what decides, the rest folded.
     Markdown,
+    /// Cases that whatever reads JUnit's XML lists: the verdict, each gated metric, each check.
+    Junit,
+    /// Annotations of GitHub Actions.
+    Github,
+    /// One self-contained page for a browser.
+    Html,
 }
 
 /// What the place where it is printed can show, and how much a reader wants. Only [`Format::Terminal`] reads colour and
@@ -61,6 +73,9 @@ pub enum RenderError {
     /// It has no JSON form.
     #[error("cannot write the report as json")]
     Json(#[from] serde_json::Error),
+    /// A figure cannot be drawn.
+    #[error("cannot draw a figure: {0}")]
+    Figure(String),
 }
 
 /// Lays `report` out; the text ends with a line break.
@@ -82,6 +97,9 @@ pub fn render(report: &Report, format: Format, style: &Style) -> Result<String, 
     match format {
         Format::Terminal => Ok(terminal::page(report, style)),
         Format::Markdown => Ok(markdown::page(report, style)),
+        Format::Junit => Ok(junit::page(report)),
+        Format::Github => Ok(github::page(report)),
+        Format::Html => html::page(report, style),
         Format::Json => {
             let mut text = serde_json::to_string_pretty(report)?;
             text.push('\n');

@@ -1,19 +1,89 @@
-//! Tables for a pull request.
+//! A comment for a pull request: what decides on one screen, the rest folded.
 
 use crate::{
-    Style, deployments, evidence, isolation,
-    layout::{Align, Table, escape},
+    Style, deployments, evidence,
+    gated::{self, Weight},
+    isolation,
+    layout::{Align, Table, escape, tame},
     metrics, number, sides, signatures, source, stages, sweep, words,
 };
 use firstcheck_model::{
     finding::{Cause, Finding, FollowUp, Outcome},
     measurement::{Fact, Missing},
-    report::{Report, SignatureRow, StageRow},
+    report::{Claim, Report, SignatureRow, StageRow},
 };
 
 /// Lays out the report.
 pub(crate) fn page(report: &Report, style: &Style) -> String {
     let mut blocks = vec![headline(report)];
+    blocks.extend(gates(report));
+    blocks.extend(next_steps(report));
+    blocks.extend(list("Warnings", sides::warnings(&report.sides, style.all)));
+    blocks.extend(comparability(report, style.all));
+    blocks.extend(fold("What was measured", measured(report)));
+    blocks.extend(fold("What differs", differences(report).into_iter().collect()));
+    blocks.extend(fold("Cells, factors, rates", experiments(report, style.all)));
+    blocks.extend(fold("Metrics", metric_table(report, style.all).into_iter().collect()));
+    blocks.extend(fold("Where the time went", splits(report)));
+    blocks.extend(fold("Signatures", signature_list(report).into_iter().collect()));
+    blocks.extend(fold("Findings", report.findings.iter().map(finding).collect()));
+    blocks.extend(fold("What was read", read(report)));
+    blocks.extend(fold("Notes", list("", report.notes.clone()).into_iter().collect()));
+    let again = report.command.iter().map(|call| format!("`{}`\n", tame(call).replace('`', "'")));
+    blocks.extend(fold("Again", again.collect()));
+    let seed = report.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
+    blocks.push(format!("<sub>{}{seed}</sub>\n", escape(&report.tool)));
+    blocks.join("\n")
+}
+
+/// Blocks behind a line that opens them; nothing where there are none.
+fn fold(title: &str, blocks: Vec<String>) -> Option<String> {
+    let inner = blocks.join("\n");
+    (!blocks.is_empty()).then(|| format!("<details><summary>{title}</summary>\n\n{inner}\n</details>\n"))
+}
+
+/// What the gate judged; of slices, what fails.
+fn gates(report: &Report) -> Option<String> {
+    let columns = ["metric", "base", "candidate", "change", "interval", "margin", "finds", "claim"];
+    let mut table = Table::new(&columns.map(|name| match name {
+        "metric" | "claim" => (name, Align::Left),
+        _ => (name, Align::Right),
+    }));
+    for row in gated::rows(report).filter(|row| row.slice.is_none() || row.claim == Claim::Regressed) {
+        let value = |side| number::quantity(side, &row.unit);
+        let shown = [row.margin, row.mde].map(|size| size.map_or(String::new(), number::relative));
+        let [margin, mde] = shown;
+        let claim = match gated::of_claim(row.claim) {
+            Weight::Fails => format!("❌ {}", words::claim(row.claim)),
+            Weight::Untold | Weight::Warns => format!("⚠️ {}", words::claim(row.claim)),
+            Weight::Fine => format!("✅ {}", words::claim(row.claim)),
+        };
+        let interval = row.interval.map_or(String::new(), number::change_interval);
+        let change = number::change_of(row.ratio);
+        table.row(vec![words::row(row), value(row.base), value(row.candidate), change, interval, margin, mde, claim]);
+    }
+    gated::rows(report).next().map(|_| table.markdown())
+}
+
+/// What to do about each symptom that is there: the command of its first cause that is supported, else of the first that
+/// is open.
+fn next_steps(report: &Report) -> Option<String> {
+    let step = |finding: &Finding| {
+        let Outcome::Present { causes, .. } = &finding.outcome else { return None };
+        let of = |wanted: bool| {
+            causes.iter().filter(move |cause| cause.is_supported() == wanted).find_map(|cause| match cause {
+                Cause::Supported { follow_up, .. } | Cause::Open { follow_up, .. } => Some(follow_up),
+                Cause::Excluded { .. } => None,
+            })
+        };
+        Some(format!("- {}: {}\n", escape(&finding.code), follow(of(true).or_else(|| of(false))?)))
+    };
+    let steps: String = report.findings.iter().filter_map(step).collect();
+    (!steps.is_empty()).then(|| format!("**Next**\n\n{steps}"))
+}
+
+fn measured(report: &Report) -> Vec<String> {
+    let mut blocks = Vec::new();
     if let Some((fingerprint, more)) = deployments::fingerprint(&report.sides) {
         blocks.push(fingerprint.markdown());
         blocks.extend(more.map(|more| format!("{more}\n")));
@@ -22,9 +92,36 @@ pub(crate) fn page(report: &Report, style: &Style) -> String {
         blocks.push(compared.table.markdown());
         blocks.extend((!compared.shared.is_empty()).then(|| shared.collect()));
     }
-    blocks.extend(list("Warnings", sides::warnings(&report.sides, style.all)));
+    blocks
+}
+
+fn experiments(report: &Report, all: bool) -> Vec<String> {
+    let mut blocks = Vec::new();
+    if !report.cells.is_empty() {
+        blocks.push(format!("### Cells\n\n{}", signatures::cells(&report.cells).markdown()));
+    }
+    for (title, table) in report.isolation.iter().flat_map(|found| isolation::tables(found, all)) {
+        blocks.push(format!("### {title}\n\n{}", table.markdown()));
+    }
+    if let Some(found) = &report.sweep {
+        blocks.push(sweep::summary(found).markdown());
+        blocks.extend(sweep::levels(found).iter().map(|(title, table)| format!("### {title}\n\n{}", table.markdown())));
+    }
+    blocks
+}
+
+fn splits(report: &Report) -> Vec<String> {
+    let chosen = stages::chosen(&report.stages);
+    let mut blocks: Vec<String> = chosen.splits.into_iter().map(split).collect();
+    blocks.extend(chosen.unseen.into_iter().map(|total| format!("{}\n", escape(&stages::unseen(total)))));
+    blocks.extend((chosen.others > 0).then(|| format!("{} more splits: --format json\n", chosen.others)));
+    blocks
+}
+
+fn read(report: &Report) -> Vec<String> {
+    let mut blocks = Vec::new();
     if !report.read.is_empty() {
-        blocks.push(format!("### Read\n\n{}", evidence::read(&report.read).markdown()));
+        blocks.push(evidence::read(&report.read).markdown());
         blocks.extend(list("Of what was read", evidence::notes(&report.read)));
     }
     if !report.not_understood.is_empty() {
@@ -32,34 +129,12 @@ pub(crate) fn page(report: &Report, style: &Style) -> String {
         blocks.push(format!("### Read and not understood\n\n{}", table.markdown()));
         blocks.extend(evidence::not_listed(&report.not_understood));
     }
-    blocks.extend(comparability(report, style.all));
-    blocks.extend(differences(report));
-    if !report.cells.is_empty() {
-        blocks.push(format!("### Cells\n\n{}", signatures::cells(&report.cells).markdown()));
-    }
-    for (title, table) in report.isolation.iter().flat_map(|found| isolation::tables(found, style.all)) {
-        blocks.push(format!("### {title}\n\n{}", table.markdown()));
-    }
-    if let Some(found) = &report.sweep {
-        blocks.push(sweep::summary(found).markdown());
-        blocks.extend(sweep::levels(found).iter().map(|(title, table)| format!("### {title}\n\n{}", table.markdown())));
-    }
-    blocks.extend(metric_table(report, style.all));
-    blocks.extend(signature_list(report));
-    let chosen = stages::chosen(&report.stages);
-    blocks.extend(chosen.splits.into_iter().map(split));
-    blocks.extend(chosen.unseen.into_iter().map(|total| format!("{}\n", escape(&stages::unseen(total)))));
-    blocks.extend((chosen.others > 0).then(|| format!("{} more splits: --format json\n", chosen.others)));
-    blocks.extend(report.findings.iter().map(finding));
     let unread = report.unread.iter().map(|one| {
         let place = one.line.map_or(String::new(), |line| format!(":{line}"));
         format!("{}{place}: {}", one.path, one.reason)
     });
     blocks.extend(list("Not read", unread.collect()));
-    blocks.extend(list("Notes", report.notes.clone()));
-    let seed = report.seed.map_or(String::new(), |seed| format!(", seed {seed}"));
-    blocks.push(format!("<sub>{}{seed}</sub>\n", escape(&report.tool)));
-    blocks.join("\n")
+    blocks
 }
 
 fn headline(report: &Report) -> String {
@@ -78,14 +153,15 @@ fn headline(report: &Report) -> String {
 
 fn list(title: &str, items: Vec<String>) -> Option<String> {
     let lines: String = items.iter().map(|item| format!("- {}\n", escape(item))).collect();
-    (!items.is_empty()).then(|| format!("### {title}\n\n{lines}"))
+    let heading = if title.is_empty() { String::new() } else { format!("### {title}\n\n") };
+    (!items.is_empty()).then(|| format!("{heading}{lines}"))
 }
 
 fn differences(report: &Report) -> Option<String> {
     if report.differences.is_empty() && report.one_sided.is_empty() {
         return None;
     }
-    let mut out = String::from("### What differs\n");
+    let mut out = String::new();
     if !report.differences.is_empty() {
         out += &format!("\n{}", deployments::differences(&report.differences).0.markdown());
     }
@@ -94,7 +170,7 @@ fn differences(report: &Report) -> Option<String> {
     {
         out += &format!("\n{}\n", escape(&sentence));
     }
-    Some(out)
+    Some(out.trim_start().to_owned())
 }
 
 fn comparability(report: &Report, every: bool) -> Option<String> {
@@ -114,7 +190,7 @@ fn signature_list(report: &Report) -> Option<String> {
         format!("- **{}**\n{facts}  - look at: {leads}\n", escape(&signatures::title(row)))
     };
     let items: String = signatures::present(report).map(item).collect();
-    (!items.is_empty()).then(|| format!("### Signatures\n\n{items}"))
+    (!items.is_empty()).then_some(items)
 }
 
 fn metric_table(report: &Report, all: bool) -> Option<String> {
@@ -124,7 +200,7 @@ fn metric_table(report: &Report, all: bool) -> Option<String> {
         footnotes.push(format!("finds: {}", metrics::MDE_MEANS));
     }
     let footnotes: String = footnotes.iter().map(|note| format!("\n{}\n", escape(note))).collect();
-    (!report.metrics.is_empty()).then(|| format!("### Metrics\n\n{}{footnotes}", laid.table.markdown()))
+    (!report.metrics.is_empty()).then(|| format!("{}{footnotes}", laid.table.markdown()))
 }
 
 fn split(split: &[StageRow]) -> String {
@@ -186,14 +262,16 @@ fn lacks(indent: &str, missing: &[Missing]) -> String {
 }
 
 fn next(follow_up: &FollowUp) -> String {
-    let command = follow_up.command.replace('`', "'").replace(['\n', '\r'], " ");
-    let mut out = format!("  - next: {}: `{command}`", escape(&follow_up.measure));
-    out += &match follow_up.requests {
-        0 => " (sends nothing)\n".to_owned(),
-        n => format!(" (sends {} requests)\n", number::count(u64::from(n))),
+    format!("  - next: {}\n", follow(follow_up))
+        + &follow_up.mitigation.as_ref().map_or(String::new(), |text| format!("  - meanwhile: {}\n", escape(text)))
+}
+
+/// A follow-up with its command and what that costs.
+fn follow(follow_up: &FollowUp) -> String {
+    let command = tame(&follow_up.command).replace('`', "'");
+    let cost = match follow_up.requests {
+        0 => "sends nothing".to_owned(),
+        n => format!("sends {} requests", number::count(u64::from(n))),
     };
-    if let Some(mitigation) = &follow_up.mitigation {
-        out += &format!("  - meanwhile: {}\n", escape(mitigation));
-    }
-    out
+    format!("{}: `{command}` ({cost})", escape(&follow_up.measure))
 }

@@ -16,6 +16,7 @@ use super::{
     told::Told,
     twins,
 };
+use crate::figures::figures;
 use firstcheck_model::{
     TOOL,
     evidence::RunEvidence,
@@ -300,6 +301,7 @@ pub fn describe(run: &RunEvidence, policy: &Policy) -> Report {
     report.invalid = sides::invalid(&reading);
     report.invalid.extend(sides::unanswered(&reading));
     report.metrics = rows::of_one(&reading, &keys);
+    report.figures = figures(&[], std::slice::from_ref(run));
     report.why = report.invalid.clone();
     report.comparability = comparability::of_run(&reading, policy);
     settle_invalid(&mut report, &[&reading]);

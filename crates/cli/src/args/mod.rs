@@ -86,11 +86,11 @@ pub enum Color {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Report")]
 pub struct OutputArgs {
-    /// How the report is laid out
-    #[arg(long, value_name = "FORMAT", default_value = "terminal")]
-    pub format: FormatArg,
+    /// How the report is laid out [default: by the ending of --output (.html, .json, .md, .xml), else terminal]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<FormatArg>,
     /// Write the report to a file instead of standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Show every row, also of what decides nothing
     #[arg(long)]
@@ -104,8 +104,28 @@ pub enum FormatArg {
     Terminal,
     // For programs: docs/schema
     Json,
+    // For a browser: one file
+    Html,
     // For a pull request
     Markdown,
+    // For what lists results of tests
+    Junit,
+    // For a workflow of GitHub Actions
+    Github,
+}
+
+impl OutputArgs {
+    /// The format that is asked for, else the one that the destination's ending names.
+    pub fn format(&self) -> FormatArg {
+        let named = |path: &PathBuf| match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "json" => Some(FormatArg::Json),
+            "html" | "htm" => Some(FormatArg::Html),
+            "md" | "markdown" => Some(FormatArg::Markdown),
+            "xml" => Some(FormatArg::Junit),
+            _ => None,
+        };
+        self.format.or_else(|| self.output.as_ref().and_then(named)).unwrap_or(FormatArg::Terminal)
+    }
 }
 
 impl From<FormatArg> for firstcheck_report::Format {
@@ -114,6 +134,9 @@ impl From<FormatArg> for firstcheck_report::Format {
             FormatArg::Terminal => Self::Terminal,
             FormatArg::Json => Self::Json,
             FormatArg::Markdown => Self::Markdown,
+            FormatArg::Html => Self::Html,
+            FormatArg::Junit => Self::Junit,
+            FormatArg::Github => Self::Github,
         }
     }
 }

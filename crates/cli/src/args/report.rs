@@ -9,6 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   firstcheck report comparison.json --format markdown
+  firstcheck report comparison.json --redact --output shared.md
   firstcheck report runs/today --slo ttft=1s,itl=50ms
 
 Exit codes: those of the verb that made the report")]
@@ -19,6 +20,9 @@ pub struct ReportArgs {
     /// Objective of goodput, for a run
     #[arg(long, value_name = "SLO")]
     pub slo: Option<Slo>,
+    /// Take out what identifies whose it is: hosts, addresses, paths, models, users, and texts of requests
+    #[arg(long)]
+    pub redact: bool,
     /// Exit 1 when a finding is at least this severe
     #[arg(long, value_name = "SEVERITY")]
     pub fail_on: Option<SeverityArg>,

@@ -1,11 +1,15 @@
 //! `firstcheck demo`: the whole way once.
 
 use super::free_folder;
-use crate::{app::Context, args::DemoArgs, output::Output, progress};
+use crate::{app::Context, args::DemoArgs, output::Output, progress, told};
+use anyhow::Context as _;
 use firstcheck_experiment::demo::{DemoOptions, demo};
 use firstcheck_model::{exit_code::FINE, metric::Metric, report::Report};
-use firstcheck_report::number;
+use firstcheck_report::{Format, Style, number, render};
 use std::path::Path;
+
+/// The report as a page, beside the bundles.
+const PAGE: &str = "report.html";
 
 /// Runs the demonstration and reports the pairs that decide; what the live pair showed is a note.
 ///
@@ -30,7 +34,12 @@ pub fn run(args: DemoArgs, context: &Context) -> anyhow::Result<u8> {
         out.display(),
         outcome.bundles.first().map_or_else(|| out.display().to_string(), |first| first.display().to_string()),
     ));
-    output.write(&outcome.report)?;
+    let page = out.join(PAGE);
+    outcome.report.notes.push(format!("the page for a browser: {}", page.display()));
+    told::complete(&mut outcome.report);
+    let html = render(&outcome.report, Format::Html, &Style::default())?;
+    std::fs::write(&page, html).with_context(|| format!("cannot write {}", page.display()))?;
+    output.again(&outcome.report)?;
     Ok(FINE)
 }
 

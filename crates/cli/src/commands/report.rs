@@ -8,6 +8,7 @@ use firstcheck_model::{
     exit_code::exit_code,
     report::{Report, SCHEMA},
 };
+use firstcheck_report::redact;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -39,7 +40,9 @@ pub fn run(args: ReportArgs, context: &Context) -> anyhow::Result<u8> {
         }
     };
     let code = exit_code(&report, args.fail_on.map(Into::into));
-    output.write(&report)?;
+    // Lines are quoted where they are read: a report from elsewhere names files that are not those here.
+    let report = if args.redact { redact(&report)? } else { report };
+    output.again(&report)?;
     Ok(code)
 }
 

@@ -30,5 +30,7 @@ fn its_bundles_can_be_compared_and_described() {
     args.extend(candidate.iter().map(String::as_str));
     let said = bench.call(&args);
     assert!([1, 3].contains(&said.code), "{said:?}");
+    let page = std::fs::read_to_string(bench.path("demo/report.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("S15") && page.len() < 2_000_000, "{}", page.len());
     assert!(bench.expect(0, &["report", &base[0]]).out.contains("TTFT p95"), "a bundle is described");
 }

@@ -90,3 +90,35 @@ fn explain_lists_the_checks_and_prints_a_page() {
     let said = bench.expect(2, &["explain", "constant-premption"]);
     assert_eq!(said.err, "error: no check `constant-premption`; did you mean `constant-preemption`?\n");
 }
+
+#[test]
+fn the_ending_of_the_file_names_the_format_where_nothing_else_does() {
+    let bench = Bench::new();
+    let file = bench.write("report.json", &serde_json::to_string(&fixtures::regression()).unwrap());
+    for (name, begins) in [
+        ("page.md", "## firstcheck: FAIL"),
+        ("page.xml", "<?xml"),
+        ("again.json", "{"),
+        ("page.txt", "FAIL  TTFT"),
+        ("page", "FAIL  TTFT"),
+    ] {
+        bench.expect(1, &["report", arg(&file), "-o", name]);
+        let page = std::fs::read_to_string(bench.path(name)).unwrap();
+        assert!(page.starts_with(begins), "{name}: {page}");
+    }
+    bench.expect(1, &["report", arg(&file), "-o", "page.md", "--format", "github"]);
+    assert!(std::fs::read_to_string(bench.path("page.md")).unwrap().starts_with("::error "));
+}
+
+#[test]
+fn a_report_that_is_shared_names_nobody() {
+    let bench = Bench::new();
+    let mut report = fixtures::regression();
+    report.notes.push("bundles in acme/pairs of http://gpu-7.corp:8000".into());
+    let file = bench.write("report.json", &serde_json::to_string(&report).unwrap());
+    let shared = bench.expect(1, &["report", arg(&file), "--redact", "--format", "json"]).out;
+    for name in ["acme", "gpu-7", "llama"] {
+        assert!(!shared.contains(name), "{name} in {shared}");
+    }
+    assert_eq!(crate::schema::violations(&serde_json::from_str(&shared).unwrap()), Vec::<String>::new());
+}

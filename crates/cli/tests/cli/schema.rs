@@ -23,7 +23,7 @@ fn holds(text: &str) {
 
 #[test]
 fn reports_written_by_hand_hold() {
-    for report in [fixtures::regression(), fixtures::cannot_tell(), fixtures::not_comparable()] {
+    for report in [fixtures::regression(), fixtures::clean(), fixtures::cannot_tell(), fixtures::not_comparable()] {
         holds(&serde_json::to_string(&report).unwrap());
     }
 }

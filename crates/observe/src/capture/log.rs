@@ -89,6 +89,18 @@ fn last_bytes(path: &Path, most: u64) -> Result<(Vec<u8>, bool), String> {
     read().map_err(|error: std::io::Error| format!("it cannot be read: {error}"))
 }
 
+/// Lines of a log as they may be shown: without secrets, and without texts of requests as far as their first line tells.
+///
+/// # Example
+/// ```
+/// use firstcheck_observe::capture::quotable;
+/// let line = "INFO 01-02 03:04:06 [logger.py:39] Received request r-1: prompt: 'tell me'";
+/// assert_eq!(quotable(line), "INFO 01-02 03:04:06 [logger.py:39] Received request r-1: prompt: (left out: 9 bytes)");
+/// ```
+pub fn quotable(lines: &str) -> String {
+    without_texts(lines, true).0.trim_end().to_owned()
+}
+
 /// The lines of a log without secrets and without texts of requests, and how many were cut or left out.
 fn without_texts(text: &str, whole: bool) -> (String, u64) {
     let mut kept = String::with_capacity(text.len());

@@ -29,6 +29,7 @@ mod secrets;
 mod series;
 
 pub use archive::write_archive;
+pub use log::quotable;
 pub use series::Series;
 
 use crate::{address::Address, headers::Headers, identity::RawPage, scrape::all};

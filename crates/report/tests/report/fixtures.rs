@@ -2,13 +2,14 @@
 
 use firstcheck_model::{
     comparability::{Level, Reach, Ruling},
+    figure::{DistributionRow, Figures, Histogram, Mark, TimelineRow},
     finding::{Cause, Explained, Finding, FollowUp, Outcome, Severity},
     fingerprint::{Fingerprint, Group, Impact, field, impact},
     measurement::{Fact, Missing, Source, Why},
     metric::{Metric, Stat},
     moment::Moment,
     report::{
-        Came, Claim, Difference, MetricRow, OneSided, Parameter, Quantity, Report, RunRow, SideReport, StageRow,
+        Came, Claim, Difference, MetricRow, OneSided, Parameter, Quantity, Quote, Report, RunRow, SideReport, StageRow,
         Unread, Verdict,
     },
     run::{ClientHealth, Doubt, Origin, Role, RunId, RunState},
@@ -227,7 +228,57 @@ pub fn regression() -> Report {
     report.seed = Some(7);
     let margin = Parameter { value: 0.1, unit: "1".into(), meaning: "margin of TTFT p95".into() };
     report.parameters.insert("compare.margin.ttft_p95".into(), margin);
+    report.figures = figures();
+    report.command = Some("firstcheck compare --base pairs/*-base --candidate pairs/*-candidate".into());
+    report.quotes = vec![Quote {
+        path: "pairs/candidate-1/attached/server.log".into(),
+        line: 41,
+        quote: "WARNING 01-02 03:04:05 [scheduler.py:1] Sequence group 7 is preempted".into(),
+    }];
+    if let Outcome::Present { facts, .. } = &mut report.findings[0].outcome {
+        facts.push(Fact::told("its log says so", Source::line("pairs/candidate-1/attached/server.log", 41)));
+    }
     report
+}
+
+/// Distributions and a series in which the candidate is worse.
+fn figures() -> Figures {
+    let histogram = |scale: f64, unanswered: u64| {
+        let mut histogram = Histogram::default();
+        (1..=200).for_each(|n| histogram.add(scale * f64::from(n) / 100.0, 12));
+        histogram.add(f64::INFINITY, unanswered);
+        Some(histogram)
+    };
+    let row = |metric: Metric, base: f64, candidate: f64| DistributionRow {
+        metric,
+        unit: metric.unit().into(),
+        base: histogram(base, 0),
+        candidate: histogram(candidate, 12),
+    };
+    let timeline = |side: Role, run: &str, step: f64| TimelineRow {
+        signal: "kv_cache_usage".into(),
+        unit: "1".into(),
+        side,
+        run: run.into(),
+        points: (0..60).map(|n| (f64::from(n), (step * f64::from(n)).min(1.0))).collect(),
+    };
+    Figures {
+        distributions: vec![
+            row(Metric::Ttft, 0.4, 0.6),
+            row(Metric::EventGap, 0.03, 0.032),
+            row(Metric::LongestGap, 0.05, 0.3),
+        ],
+        timelines: vec![
+            timeline(Role::Base, "pairs/base-1", 0.01),
+            timeline(Role::Candidate, "pairs/candidate-1", 0.03),
+        ],
+        marks: vec![Mark {
+            side: Role::Candidate,
+            run: "pairs/candidate-1".into(),
+            at_s: 33.0,
+            what: "the engine restarted".into(),
+        }],
+    }
 }
 
 /// A check whose symptom is not there.
@@ -340,5 +391,29 @@ pub fn not_comparable() -> Report {
         consequence_of: None,
         outcome: Outcome::NotApplicable { why: "the engine is not SGLang".into() },
     }];
+    report
+}
+
+/// Eight pairs in which the candidate is no worse, and a check that looked and found nothing.
+pub fn clean() -> Report {
+    let mut report = Report::new("ab", TOOL);
+    report.verdict = Verdict::Pass;
+    report.why = vec!["every gated metric is shown to be no worse than its margin, over 8 pairs".into()];
+    let side = |label: &str, version: &str| {
+        let runs = vec![
+            run(&format!("{label}-1"), 2400, &[("completed", 2400)]),
+            run(&format!("{label}-2"), 2400, &[("completed", 2400)]),
+        ];
+        Some(SideReport { fingerprint: fingerprint(version, "2500"), runs })
+    };
+    report.sides.base = side("base", "0.9.1");
+    report.sides.candidate = side("candidate", "0.9.2");
+    report.metrics = vec![
+        judged(row(Metric::Ttft, Stat::Quantile(0.95), 0.8, 0.792, 4800), [0.962, 1.017], Claim::NonInferior),
+        judged(row(Metric::Tpot, Stat::Quantile(0.5), 0.035, 0.0336, 4800), [0.951, 0.969], Claim::Improved),
+        judged(row(Metric::Goodput, Stat::Total, 12.0, 12.0, 4800), [0.998, 1.002], Claim::NonInferior),
+    ];
+    report.findings = vec![no_oom()];
+    report.seed = Some(11);
     report
 }

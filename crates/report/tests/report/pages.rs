@@ -12,18 +12,28 @@ fn page(report: &Report, format: Format) -> String {
     render(report, format, &Style::default()).unwrap()
 }
 
-#[test]
-fn terminal_pages() {
-    insta::assert_snapshot!("terminal_regression", page(&fixtures::regression(), Format::Terminal));
-    insta::assert_snapshot!("terminal_cannot_tell", page(&fixtures::cannot_tell(), Format::Terminal));
-    insta::assert_snapshot!("terminal_not_comparable", page(&fixtures::not_comparable(), Format::Terminal));
+/// Each fixed report with its name.
+fn fixed() -> [(&'static str, Report); 4] {
+    [
+        ("regression", fixtures::regression()),
+        ("clean", fixtures::clean()),
+        ("cannot_tell", fixtures::cannot_tell()),
+        ("not_comparable", fixtures::not_comparable()),
+    ]
 }
 
 #[test]
-fn markdown_pages() {
-    insta::assert_snapshot!("markdown_regression", page(&fixtures::regression(), Format::Markdown));
-    insta::assert_snapshot!("markdown_cannot_tell", page(&fixtures::cannot_tell(), Format::Markdown));
-    insta::assert_snapshot!("markdown_not_comparable", page(&fixtures::not_comparable(), Format::Markdown));
+fn every_page_of_every_report() {
+    for (format, folder) in [
+        (Format::Terminal, "terminal"),
+        (Format::Markdown, "markdown"),
+        (Format::Junit, "junit"),
+        (Format::Github, "github"),
+    ] {
+        for (name, report) in fixed() {
+            insta::assert_snapshot!(format!("{folder}_{name}"), page(&report, format));
+        }
+    }
 }
 
 #[test]
@@ -37,7 +47,7 @@ fn a_run_shows_one_side_and_claims_nothing() {
 
 #[test]
 fn json_is_the_report_itself() {
-    for report in [fixtures::regression(), fixtures::cannot_tell(), fixtures::not_comparable()] {
+    for (_, report) in fixed() {
         let text = page(&report, Format::Json);
         assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
     }
