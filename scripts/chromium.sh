@@ -28,9 +28,11 @@ chromium_tools() {
     export CHROMIUM
 }
 
-# Pages of a demonstration, of one of its bundles and of a diagnosis, in the folder $1.
+# Pages of a demonstration, of one of its bundles and of a diagnosis, in the folder $1; made by the binary that FIRSTCHECK
+# names, else by the release that is built for it.
 pages_in() {
     local binary=(cargo run --quiet --release --)
+    [ -z "${FIRSTCHECK:-}" ] || binary=("$FIRSTCHECK")
     "${binary[@]}" --quiet demo --fast --pairs 4 --seed 1 --out "$1/demo" --output "$1/demo.txt"
     "${binary[@]}" --quiet report "$1/demo/pairs/pair-01-base" --output "$1/bundle.html" || [ $? -ne 2 ]
     "${binary[@]}" --quiet diagnose "$1/demo/pairs/pair-01-candidate" --base "$1/demo/pairs/pair-01-base" \

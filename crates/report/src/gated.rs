@@ -54,6 +54,25 @@ pub(crate) fn of_finding(finding: &Finding) -> Weight {
     }
 }
 
+/// Reasons that a page shows before it folds the rest: the most important come first, and slices repeat what their whole says.
+pub(crate) const MOST_REASONS: usize = 5;
+
+/// The first reasons, and the others.
+pub(crate) fn reasons(report: &Report) -> (&[String], &[String]) {
+    report.why.split_at(report.why.len().min(MOST_REASONS))
+}
+
+/// Judged rows that are of all requests, and how many slices are judged to be worse.
+pub(crate) fn whole(report: &Report) -> (Vec<&MetricRow>, usize) {
+    let (whole, slices): (Vec<_>, Vec<_>) = rows(report).partition(|row| row.slice.is_none());
+    (whole, slices.into_iter().filter(|row| of_claim(row.claim) == Weight::Fails).count())
+}
+
+/// How many slices are worse, in words.
+pub(crate) fn worse_slices(n: usize) -> Option<String> {
+    (n > 0).then(|| format!("{} rows of slices are worse than their margin as well", number::count(n as u64)))
+}
+
 /// The conclusion with its reasons, a line each.
 pub(crate) fn conclusion(report: &Report) -> String {
     let invalid = report.invalid.iter().map(|why| format!("not to be believed: {why}"));

@@ -12,16 +12,29 @@ use firstcheck_model::{
     report::Report,
 };
 
+/// Lines of a conclusion.
+const MOST_LINES: usize = 8;
+/// Slices that are annotated; those that are fine are not.
+const MOST_SLICES: usize = 3;
+
 /// Lays out the report.
 pub(crate) fn page(report: &Report) -> String {
     let mut out = annotation(
         gated::of_verdict(report),
         &format!("firstcheck: {}", gated::title(report)),
-        &or(gated::conclusion(report), &report.tool),
+        &or(shortened(&gated::conclusion(report)), &report.tool),
         None,
     );
     let mut fine = Vec::new();
+    let mut slices = 0;
     for row in gated::rows(report) {
+        if row.slice.is_some() {
+            // A slice repeats what its whole says.
+            slices += usize::from(gated::of_claim(row.claim) == Weight::Fails);
+            if slices > MOST_SLICES || gated::of_claim(row.claim) != Weight::Fails {
+                continue;
+            }
+        }
         let (weight, name, told) = (gated::of_claim(row.claim), words::row(row), gated::judged(row));
         match weight {
             Weight::Fine => fine.push(format!("{name}: {told}")),
@@ -45,6 +58,15 @@ pub(crate) fn page(report: &Report) -> String {
         out += &annotation(Weight::Fine, "firstcheck: what stands in nobody's way", &fine.join("\n"), None);
     }
     out
+}
+
+/// The first lines, and how many there are.
+fn shortened(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    match lines.len().saturating_sub(MOST_LINES) {
+        0 => text.to_owned(),
+        more => format!("{}\nand {more} more", lines[..MOST_LINES].join("\n")),
+    }
 }
 
 fn or(text: String, instead: &str) -> String {

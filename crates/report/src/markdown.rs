@@ -10,7 +10,7 @@ use crate::{
 use firstcheck_model::{
     finding::{Cause, Finding, FollowUp, Outcome},
     measurement::{Fact, Missing},
-    report::{Claim, Report, SignatureRow, StageRow},
+    report::{Report, SignatureRow, StageRow},
 };
 
 /// Lays out the report.
@@ -42,14 +42,15 @@ fn fold(title: &str, blocks: Vec<String>) -> Option<String> {
     (!blocks.is_empty()).then(|| format!("<details><summary>{title}</summary>\n\n{inner}\n</details>\n"))
 }
 
-/// What the gate judged; of slices, what fails.
+/// What the gate judged of all requests.
 fn gates(report: &Report) -> Option<String> {
     let columns = ["metric", "base", "candidate", "change", "interval", "margin", "finds", "claim"];
     let mut table = Table::new(&columns.map(|name| match name {
         "metric" | "claim" => (name, Align::Left),
         _ => (name, Align::Right),
     }));
-    for row in gated::rows(report).filter(|row| row.slice.is_none() || row.claim == Claim::Regressed) {
+    let (rows, slices) = gated::whole(report);
+    for row in &rows {
         let value = |side| number::quantity(side, &row.unit);
         let shown = [row.margin, row.mde].map(|size| size.map_or(String::new(), number::relative));
         let [margin, mde] = shown;
@@ -62,7 +63,8 @@ fn gates(report: &Report) -> Option<String> {
         let change = number::change_of(row.ratio);
         table.row(vec![words::row(row), value(row.base), value(row.candidate), change, interval, margin, mde, claim]);
     }
-    gated::rows(report).next().map(|_| table.markdown())
+    let slices = gated::worse_slices(slices).map_or(String::new(), |text| format!("\n{text}.\n"));
+    (!rows.is_empty()).then(|| table.markdown() + &slices)
 }
 
 /// What to do about each symptom that is there: the command of its first cause that is supported, else of the first that
@@ -141,12 +143,16 @@ fn headline(report: &Report) -> String {
     let title = words::verdict(report.verdict).unwrap_or(&report.verb);
     let mut out = format!("## firstcheck: {}\n", escape(title));
     let invalid = report.invalid.iter().map(|why| format!("- **not to be believed:** {}\n", escape(why)));
-    let why = report.why.iter().map(|why| format!("- {}\n", escape(why)));
+    let (first, more) = gated::reasons(report);
+    let why = first.iter().map(|why| format!("- {}\n", escape(why)));
     let found = report.findings.iter().filter_map(words::found);
     let found = found.map(|(lead, text)| format!("- **{lead}:** {}\n", escape(&text)));
     let lines: String = why.chain(invalid).chain(found).collect();
     if !lines.is_empty() {
         out += &format!("\n{lines}");
+    }
+    if let Some(folded) = fold(&format!("{} more reasons", more.len()), list("", more.to_vec()).into_iter().collect()) {
+        out += &format!("\n{folded}");
     }
     out
 }

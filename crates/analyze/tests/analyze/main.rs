@@ -20,6 +20,7 @@ mod compare_windows;
 mod conventions;
 mod differences;
 mod examine;
+mod figures;
 mod first_look;
 mod isolate;
 mod ledgers;

@@ -1,7 +1,7 @@
 //! `firstcheck report`: a JSON report laid out again, or a run described.
 
 use super::reading;
-use crate::{app::Context, args::ReportArgs, output::Output};
+use crate::{app::Context, args::ReportArgs, output::Output, told};
 use anyhow::{Context as _, bail};
 use firstcheck_analyze::compare::describe;
 use firstcheck_model::{
@@ -36,6 +36,7 @@ pub fn run(args: ReportArgs, context: &Context) -> anyhow::Result<u8> {
             let mut report = described;
             report.verb = "report".into();
             report.unread.append(&mut gathered.unread);
+            told::complete(&mut report);
             report
         }
     };

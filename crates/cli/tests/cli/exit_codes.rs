@@ -141,7 +141,7 @@ fn a_report_that_fails_leaves_what_was_there() {
     assert!(!bench.path("new.md").exists(), "nothing was written");
     bench.write("good.json", &Like::GOOD.file());
     bench.expect(0, &["report", "good.json", "--output", "report.md"]);
-    assert!(std::fs::read_to_string(&old).unwrap().starts_with("report\n"), "written from its start");
+    assert!(std::fs::read_to_string(&old).unwrap().starts_with("## firstcheck: report\n"), "written from its start");
 }
 
 #[test]

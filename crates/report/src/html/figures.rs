@@ -31,11 +31,9 @@ fn figure(caption: &str, drawing: Option<Markup>, values: Markup) -> Markup {
     }
 }
 
-/// The intervals of what is gated; of slices, what fails.
+/// The intervals of what is gated, of all requests.
 pub(super) fn intervals(report: &Report) -> Result<Option<Markup>, RenderError> {
-    let rows: Vec<&MetricRow> = gated::rows(report)
-        .filter(|row| row.slice.is_none() || gated::of_claim(row.claim) == gated::Weight::Fails)
-        .collect();
+    let (rows, slices) = gated::whole(report);
     if rows.is_empty() {
         return Ok(None);
     }
@@ -54,7 +52,10 @@ pub(super) fn intervals(report: &Report) -> Result<Option<Markup>, RenderError> 
     let cells: Vec<_> = rows.iter().map(cells).collect();
     let caption = "Change of each gated metric: point, interval, and margin as a tick";
     let values = table::values(caption, &["metric", "change", "interval", "margin", "finds", "claim"], &cells);
-    Ok(Some(figure(caption, drawing, values)))
+    Ok(Some(html! {
+        (figure(caption, drawing, values))
+        @if let Some(text) = gated::worse_slices(slices) { p { (text) ": " a href="#slices" { "Slices" } } }
+    }))
 }
 
 /// Distributions of both sides.

@@ -87,14 +87,18 @@ pub(crate) fn page(report: &Report, style: &Style) -> Result<String, RenderError
 
 fn headline(report: &Report) -> Markup {
     let class = class(tone::of_verdict(report.verdict));
+    let (first, more) = gated::reasons(report);
     let found: Vec<_> = report.findings.iter().filter_map(words::found).collect();
     html! {
         h1 { "firstcheck " (report.verb) " " span class={ "badge " (class) } { (gated::title(report)) } }
         @if !report.why.is_empty() || !report.invalid.is_empty() || !found.is_empty() {
             ul {
-                @for why in &report.why { li { (why) } }
+                @for why in first { li { (why) } }
                 @for why in &report.invalid { li class="bad" { strong { "not to be believed: " } (why) } }
                 @for (lead, text) in &found { li { strong { (lead) ": " } (text) } }
+            }
+            @if !more.is_empty() {
+                details { summary { (more.len()) " more reasons" } ul { @for why in more { li { (why) } } } }
             }
         }
     }
