@@ -44,22 +44,12 @@ fn call(arguments: impl Iterator<Item = String>) -> String {
         let shown = match std::mem::replace(&mut confidential, CONFIDENTIAL.contains(&argument.as_str())) {
             true => "…".to_owned(),
             false if CONFIDENTIAL.contains(&name) && !value.is_empty() => format!("{name}=…"),
-            false => redact_text(&without_user(&argument)),
+            false => redact_text(&argument),
         };
         out.push(' ');
         out += &quoted(&shown);
     }
     out
-}
-
-/// An address without the name and password in it.
-fn without_user(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let authority = rest.split('/').next().unwrap_or(rest);
-    match authority.rsplit_once('@') {
-        Some((user, _)) => format!("{scheme}://…{}", &rest[user.len()..]),
-        None => text.to_owned(),
-    }
 }
 
 fn quoted(word: &str) -> String {
@@ -142,7 +132,10 @@ mod tests {
             ),
             (&["run", "--header", "X-Key:planted"][..], "firstcheck run --header …"),
             (&["run", "--header=X-Key:planted"][..], "firstcheck run --header=…"),
-            (&["run", "--url", "http://me:planted@host:80/v1"][..], "firstcheck run --url http://…@host:80/v1"),
+            (
+                &["run", "--url", "http://me:planted@host:80/v1"][..],
+                "firstcheck run --url 'http://(redacted)@host:80/v1'",
+            ),
             (&["diagnose", "it's"][..], "firstcheck diagnose 'it'\\''s'"),
         ] {
             assert_eq!(said(words), expected);

@@ -51,7 +51,9 @@ fn a_folder_says_what_is_in_it_and_what_is_not() {
     let report = json(&bench.expect(0, &["diagnose", "pile", "--verbose", "--format", "json"]).out);
     assert_eq!(report["read"].as_array().unwrap().len(), 3);
     assert_eq!(report["not_understood"][0]["kind"], "vllm:strange");
-    assert!(bench.expect(0, &["diagnose", "pile", "--format", "markdown"]).out.contains("### Read\n"));
+    assert!(
+        bench.expect(0, &["diagnose", "pile", "--format", "markdown"]).out.contains("<summary>What was read</summary>")
+    );
 }
 
 #[test]
