@@ -4,7 +4,7 @@ use super::{
     episodes::{Episode, Episodes},
     prompt_cost::{PromptCost, own},
 };
-use crate::{side::Side, verdict::MOST};
+use crate::{case::Case, verdict::MOST};
 use firstcheck_model::{
     evidence::RunEvidence,
     measurement::{Fact, Missing, Source},
@@ -25,10 +25,15 @@ pub enum Held {
 /// What the window's prompts say of `episodes`: whether those that take as long, to a factor, were computed when the
 /// streams stood still (the client's own) or are about as many (others', of which only lengths are known).
 ///
+/// With a base a prompt token takes at most a few times what it takes there: where all requests met a standstill, none shows
+/// what its prompt takes by itself.
+///
 /// # Errors
 /// What is missing where the client's own prompts do not explain them and others' are not known.
-pub fn held_by_prompts(side: &Side<'_>, episodes: &Episodes, factor: f64) -> Result<Held, Missing> {
-    let cost = side.measure::<PromptCost>()?;
+pub fn held_by_prompts(case: &Case<'_>, episodes: &Episodes, factor: f64) -> Result<Held, Missing> {
+    let side = case.side;
+    let before = case.base.and_then(|base| base.measure::<PromptCost>().ok());
+    let cost = PromptCost::clone(&*side.measure::<PromptCost>()?).at_most(before.as_deref());
     let Some(length) = episodes.median() else {
         return Err(Missing::not_exposed("streams that stood still", "firstcheck run --url URL"));
     };

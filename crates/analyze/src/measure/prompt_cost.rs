@@ -30,7 +30,18 @@ pub struct PromptCost {
     pub budget: Option<f64>,
 }
 
+/// How many times a base's cost a prompt token may come to: hardware and kernels make it dearer, standstills many times so.
+const DEARER: f64 = 3.0;
+
 impl PromptCost {
+    /// With the cost of a token no higher than a few times that of a base.
+    pub fn at_most(mut self, base: Option<&Self>) -> Self {
+        if let Some(base) = base.filter(|base| DEARER * base.per_token.value.0 < self.per_token.value.0) {
+            self.per_token = base.per_token.clone();
+        }
+        self
+    }
+
     /// Time for which a prompt of that length holds the engine, in all.
     pub fn takes(&self, tokens: f64) -> f64 {
         tokens * self.per_token.value.0

@@ -106,7 +106,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
         }
     }
     let episodes = Episodes::above(case.side, freezes.limit);
-    let held = episodes.as_ref().map_err(Clone::clone).and_then(|all| held_by_prompts(case.side, all, params.factor));
+    let held = episodes.as_ref().map_err(Clone::clone).and_then(|all| held_by_prompts(case, all, params.factor));
     let together = episodes.as_ref().map_err(Clone::clone).and_then(|all| all.together(case.side));
     let mut verdict = Verdict::<Cause>::new();
     verdict.weigh(Cause::LongPrompt, held.clone().map(long_prompt));

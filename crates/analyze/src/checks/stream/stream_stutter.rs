@@ -116,7 +116,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
         }
     }
     let episodes = Episodes::above(case.side, slow.limit);
-    let held = episodes.as_ref().map_err(Clone::clone).and_then(|all| held_by_prompts(case.side, all, params.factor));
+    let held = episodes.as_ref().map_err(Clone::clone).and_then(|all| held_by_prompts(case, all, params.factor));
     let together = episodes.as_ref().map_err(Clone::clone).and_then(|all| all.together(case.side));
     let graphs = graph_bucket(case.side, &slow, params);
     let mut verdict = Verdict::<Cause>::new();
