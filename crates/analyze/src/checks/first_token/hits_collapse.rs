@@ -20,6 +20,7 @@ use firstcheck_model::{
     finding::{FollowUp, Outcome},
     fingerprint::field,
     measurement::{Fact, Measurement, Missing, Source, Why},
+    request::Fate,
     signal::{Part, Signal},
     unit::Ratio,
 };
@@ -78,6 +79,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let base = case.base_for("hit rate of the prefix cache at a calm time")?;
     let (now, before) = (case.side.measure::<PromptWork>()?, base.measure::<PromptWork>()?);
     told_of_the_same(case.side, &now, &before, params)?;
+    answered(case.side)?;
     let (low, high) = (range(&before.hit_rate).0, range(&now.hit_rate).1);
     let mut facts = vec![now.hit_rate.fact(format!(
         "{:.1} % of the prompt tokens were found in the cache, base {:.1} %",
@@ -95,6 +97,13 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
         });
     }
     if let Some(fact) = other_prompts(case.side, base, &now, &before, params) {
+        if !has_requests(case.side) {
+            // The counters' windows do not end where requests do: their mean prompt moves by as much.
+            return Err(Missing::not_given(
+                "the client's requests: whether their prompts changed",
+                "firstcheck run --url URL",
+            ));
+        }
         facts.push(fact);
         return Ok(Outcome::Absent { why: facts });
     }
@@ -111,13 +120,27 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
 
 /// By counters alone another mix of prompts looks like a cache that forgets: others' prompts may stand in them.
 fn told_of_the_same(side: &Side<'_>, now: &PromptWork, before: &PromptWork, params: &Params) -> Result<(), Missing> {
-    let by_requests = side.evidence.runs.iter().any(|run| run.window().next().is_some());
     let change = now.prompt.value.0 / before.prompt.value.0 - 1.0;
-    if by_requests || change.abs() <= params.load {
+    if has_requests(side) || change.abs() <= params.load {
         return Ok(());
     }
     let what = format!("the client's requests: the servers' mean prompt changed by {:+.0} %", change * 100.0);
     Err(Missing::not_given(what, "firstcheck run --url URL"))
+}
+
+/// Most requests must have been answered: the few that were are no sample of what the cache finds.
+fn answered(side: &Side<'_>) -> Result<(), Missing> {
+    let rows = || side.evidence.runs.iter().flat_map(RunEvidence::window);
+    let completed = rows().filter(|(_, request)| request.fate == Fate::Completed).count() as f64;
+    if completed < MOST * rows().count() as f64 {
+        let what = "answers to most requests: the few that got one say nothing of the others' prompts";
+        return Err(Missing::not_exposed(what, "firstcheck run --url URL, once the server answers"));
+    }
+    Ok(())
+}
+
+fn has_requests(side: &Side<'_>) -> bool {
+    side.evidence.runs.iter().any(|run| run.window().next().is_some())
 }
 
 fn range(of: &Measurement<Ratio>) -> (f64, f64) {

@@ -180,7 +180,8 @@ fn images_before(case: &Case<'_>) -> Option<(f64, Fact)> {
     let windows = base.evidence.runs.iter().flat_map(RunEvidence::window);
     let completed = windows.filter(|(_, request)| answered(request)).count();
     let each = (completed > 0).then(|| of_base / completed as f64)?;
-    let rows = case.side.evidence.runs.iter().flat_map(|run| &run.requests.0);
+    let mut rows = case.side.evidence.runs.iter().flat_map(|run| &run.requests.0).peekable();
+    rows.peek()?;
     let begun = rows.filter(|request| request.first_token.reached()).count();
     let images = each * begun as f64;
     let text = format!(

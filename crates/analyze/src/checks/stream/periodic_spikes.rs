@@ -8,6 +8,8 @@ use crate::{
         episodes::{Episode, Episodes},
         event_pacing::EventPacing,
         held_by_prompts::{Held, held_by_prompts},
+        live_streams::LiveStreams,
+        replicas::replicas,
         server_gaps::ServerGaps,
         spike_clocks::{Clock, SpikeClocks},
         stalls::Stalls,
@@ -86,6 +88,12 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let Some(clocks) = SpikeClocks::of(case.side, limit)? else {
         return Ok(Outcome::Absent { why: vec![none(case.side, limit, stalls.longest.len())] });
     };
+    if replicas(&case.side.evidence.runs) > 1 && !case.side.measure::<LiveStreams>()?.tells_replicas() {
+        return Err(Missing::not_exposed(
+            "which replica served which request: spikes of several on one clock are regular or not by chance",
+            "start the engines with their OpenTelemetry exporters on, or run against one replica",
+        ));
+    }
     let mut facts = vec![spikes(case.side, &clocks)];
     facts.extend(
         [Clock::Wall, Clock::Steps, Clock::Requests, Clock::Tokens]
@@ -102,7 +110,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
         }
     }
     let ticks = Ticks { side: case.side, clocks: &clocks, best, params };
-    let held = held_by_prompts(case.side, &Episodes(clocks.spikes.clone()), params.factor);
+    let held = held_by_prompts(case, &Episodes(clocks.spikes.clone()), params.factor);
     let mut verdict = Verdict::<Cause>::new();
     verdict.weigh(Cause::GarbageCollection, ticks.collector());
     verdict.weigh(Cause::EveryNSteps, ticks.set_by(Clock::Steps));

@@ -60,9 +60,15 @@ impl Clocks {
     }
 }
 
+/// Readings of a counter at some moments; `None` where there is none, it stands still, or it was not read until then.
 fn readings(run: &RunEvidence, signal: Signal, pod: Option<&str>, at: &[Moment]) -> Option<Vec<f64>> {
     let all: Vec<&Series> = run.series(signal, Part::Value).filter(|series| series.at.len() >= 2).collect();
     let own: Vec<&Series> = all.iter().copied().filter(|series| pod.is_some_and(|pod| is_of(series, pod))).collect();
+    // Counters that stand still while answers come are not those of the servers that gave them.
+    let answers = run.window().any(|(_, request)| request.first_token.reached());
+    if answers && !all.iter().any(|series| growth(series).last().is_some_and(|grown| *grown > 0.0)) {
+        return None;
+    }
     let chosen = if own.is_empty() { all } else { own };
     if chosen.is_empty() {
         return None;
@@ -94,8 +100,17 @@ fn growth(series: &Series) -> Vec<f64> {
         .collect()
 }
 
-/// The growth at a moment, between samples on a straight line; the first and last beyond them.
+/// Intervals between samples for which a counter's first and last readings hold beyond them.
+const BEYOND: i64 = 2;
+
+/// The growth at a moment, between samples on a straight line; the first and last a little beyond them.
 fn reading(at: &[Moment], grown: &[f64], moment: Moment) -> Option<f64> {
+    let (first, last) = (at.first()?, at.last()?);
+    let interval_ns = last.ns_since(*first)? / i64::try_from(at.len() - 1).ok()?.max(1);
+    let beyond_ns = moment.ns_since(*last)?.max(first.ns_since(moment)?);
+    if beyond_ns > BEYOND * interval_ns {
+        return None;
+    }
     let after = at.partition_point(|sample| *sample < moment);
     if after == 0 {
         return grown.first().copied();

@@ -4,7 +4,7 @@ mod client;
 mod engine;
 mod symptom;
 
-use crate::{case::Case, declare_check, verdict::Verdict};
+use crate::{case::Case, declare::CauseId, declare_check, verdict::Verdict};
 use firstcheck_model::{
     finding::{FollowUp, Outcome},
     measurement::Missing,
@@ -18,11 +18,11 @@ declare_check! {
     ///
     /// ## How it is decided
     ///
-    /// A request's wait is its time to first token beyond what any prompt of its length takes. The tail of the waits
-    /// (p99, p95 or p90, whichever the sample carries) must be {knee} times what a prompt takes and {late}; with a
-    /// base it must be {rise} of the base's more, by {matters} of its median and of their own prompts' time. Without
-    /// requests the tail of the server's queue histogram stands in. Wait counts where {share} of it lies, less the
-    /// base's. A tail of {steps} steps, or at none of these places, is no queue: then steps are slow or pause.
+    /// A request's wait is its time to first token beyond what any prompt of its length takes. Its tail (p99, p95 or p90,
+    /// whichever the sample carries) must be {knee} times what a prompt takes and {late}; with a base {rise} of the
+    /// base's more, by {matters} of its median and of their own prompts' time. Without requests the server's queue
+    /// histogram stands in. Wait counts where {share} of it lies, less the base's. A tail of {steps} steps, or at none of
+    /// these places, is no queue: steps are slow or pause. With a base, and no account of the engine, it is undecided.
     ///
     /// - Client gate: between intended and actual send. Front end: neither queue nor the step in hand.
     /// - Saturation: prompts' utilisation from {full}, waits rising with time ({slope}), or waiting at {always} of scrapes.
@@ -90,6 +90,10 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
         let mut why = symptom.facts;
         why.extend(client::Places::of(case).ok().map(|places| places.fact()));
         return Ok(Outcome::Absent { why });
+    }
+    // What nothing speaks for may be no wait at all: only the engine's account tells a queue from slow steps.
+    if case.base.is_some() && !Cause::ALL.iter().any(|cause| verdict.supports(*cause)) {
+        client::Places::of(case)?;
     }
     Ok(verdict.present(symptom.facts, symptom.explains, follow_up))
 }

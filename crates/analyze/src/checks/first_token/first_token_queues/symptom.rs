@@ -3,7 +3,10 @@
 use super::Params;
 use crate::{
     case::Case,
-    measure::{first_token_waits::FirstTokenWaits, latency_means::LatencyMeans, queue_tail::QueueTail},
+    measure::{
+        first_token_waits::FirstTokenWaits, latency_means::LatencyMeans, prefill_rate::PrefillRate,
+        queue_tail::QueueTail,
+    },
     side::Side,
 };
 use firstcheck_model::{
@@ -27,13 +30,27 @@ pub(super) struct Symptom {
 /// whose queue is short does not show that nobody waits: a wait in the client or in front of the core is not in it.
 pub(super) fn told(case: &Case<'_>, params: &Params) -> Result<Symptom, Missing> {
     match case.side.measure::<FirstTokenWaits>() {
-        Ok(waits) => Ok(by_requests(case, &waits, params)),
+        Ok(waits) => {
+            let symptom = by_requests(case, &waits, params);
+            match case.side.measure::<PrefillRate>() {
+                Err(missing) if !symptom.counts && all_are_late(case, &waits, params) => Err(missing),
+                _ => Ok(symptom),
+            }
+        }
         Err(missing) => match by_histograms(case, params) {
             Ok(symptom) if symptom.counts => Ok(symptom),
             Err(of_server) if case.side.evidence.runs.iter().all(|run| run.requests.is_empty()) => Err(of_server),
             _ => Err(missing),
         },
     }
+}
+
+/// Whether first tokens as a whole are later than the base's by more than steps are slower: where all wait alike, only the
+/// speed of prompts shows it.
+fn all_are_late(case: &Case<'_>, waits: &FirstTokenWaits, params: &Params) -> bool {
+    let base = case.base.and_then(|base| base.measure::<FirstTokenWaits>().ok());
+    let slower = step(case.side).zip(case.base.and_then(step)).map_or(1.0, |(now, before)| f64::max(now / before, 1.0));
+    base.is_some_and(|base| waits.median.value.0 >= (1.0 + params.rise) * slower * base.median.value.0)
 }
 
 fn by_requests(case: &Case<'_>, waits: &FirstTokenWaits, params: &Params) -> Symptom {
