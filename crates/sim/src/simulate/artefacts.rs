@@ -28,7 +28,7 @@ pub struct Artefacts {
     pub steps: bool,
     /// Stack dumps and flight records of every rank of an engine that hangs, taken after a minute.
     pub dumps: bool,
-    /// `prompts.jsonl`: the first [`prompts::MOST`](super::prompts::MOST) prompts as the servers render them; requests
+    /// `prompts.jsonl`: the first 1,000 prompts as the servers render them; requests
     /// then carry the hash of what the client sent.
     pub prompts: bool,
 }
