@@ -3,7 +3,8 @@
 //! here. The table is a snapshot to be read line by line; `INSTA_UPDATE=always` writes it.
 
 use firstcheck_analyze::{case::Case, diagnose::diagnose, registry, settings::Settings, side::Side};
-use firstcheck_ingest::vocabulary;
+use firstcheck_experiment::simulated;
+use firstcheck_ingest::{Input, Limits, collect};
 use firstcheck_model::{
     evidence::Evidence,
     finding::{Cause, Finding, Outcome},
@@ -11,7 +12,7 @@ use firstcheck_model::{
 use firstcheck_sim::{
     Deployment, EngineConfig, Scenario, SimulateOptions,
     fault::{Fault, Severity, catalogue, healthy, scenario, scene::SCENES},
-    simulate_scenario,
+    simulate::Artefacts,
 };
 use firstcheck_workload::{spec::Spec, trace::Trace};
 use std::fmt::Write;
@@ -35,10 +36,14 @@ fn deployment() -> Deployment {
     deployment
 }
 
+/// What the bundle of a run says, with all that an engine and the machine under it leave beside it.
 fn evidence(scenario: &Scenario, trace: &Trace, seed: u64) -> Evidence {
-    let mut recording = simulate_scenario(scenario, trace, &SimulateOptions::new(seed, "a")).unwrap().recording;
-    vocabulary::apply(&mut recording.signals);
-    Evidence::of(vec![recording.into_evidence("a")])
+    let artefacts = Artefacts { steps: false, ..Artefacts::ALL };
+    let options = SimulateOptions { artefacts, ..SimulateOptions::new(seed, "a") };
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = folder.path().join("run");
+    simulated::write(&bundle, &simulated::record(scenario, trace, &options).unwrap()).unwrap();
+    collect(vec![Input::Path(bundle)], &Limits::default()).evidence
 }
 
 fn findings(base: &Evidence, side: &Evidence) -> Vec<Finding> {
