@@ -2,7 +2,7 @@
 
 use firstcheck_model::{
     evidence::RunEvidence,
-    figure::{DistributionRow, Figures, Histogram, Mark, TimelineRow},
+    figure::{DistributionRow, Figures, Histogram, Mark, TimelineRow, brief},
     metric::Metric,
     moment::{Moment, Window},
     request::Request,
@@ -88,7 +88,7 @@ fn timeline(run: &RunEvidence, side: Role, span: Window, drawn: (Signal, &str, b
     let value = |(sum, series): (f64, u64)| if unit == "1" { sum / series as f64 } else { sum };
     let points = parts.into_iter().enumerate().filter(|(_, (_, series))| *series > 0);
     let at = |part: usize| start + (part as f64 + 0.5) * length / PARTS as f64;
-    let points: Vec<(f64, f64)> = points.map(|(part, sums)| (at(part), value(sums))).collect();
+    let points: Vec<(f64, f64)> = points.map(|(part, sums)| (brief(at(part)), brief(value(sums)))).collect();
     let name = signal.name().to_owned();
     (points.len() > 1).then(|| TimelineRow { signal: name, unit: unit.into(), side, run: run.label.clone(), points })
 }
@@ -135,7 +135,12 @@ fn marks(run: &RunEvidence, side: Role, span: Window) -> Vec<Mark> {
         let samples: Vec<(Moment, f64)> = series.inside(Some(span)).collect();
         let fell = samples.windows(2).filter(|pair| pair[1].1 < pair[0].1);
         let at = fell.filter_map(|pair| pair[1].0.seconds());
-        marks.extend(at.map(|at_s| Mark { side, run: run.label.clone(), at_s, what: "the engine restarted".into() }));
+        marks.extend(at.map(|at_s| Mark {
+            side,
+            run: run.label.clone(),
+            at_s: brief(at_s),
+            what: "the engine restarted".into(),
+        }));
     }
     marks.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
     marks.truncate(MOST_MARKS);

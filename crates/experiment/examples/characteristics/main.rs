@@ -64,11 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The tables with their names in the document.
 fn parts(measured: &[(Regime, f64, Tally)]) -> [(&'static str, String); 3] {
-    [
-        ("gate", table::verdicts(measured)),
-        ("intervals", table::effects(measured)),
-        ("rivals", table::rivals(measured)),
-    ]
+    [("gate", table::verdicts(measured)), ("intervals", table::effects(measured)), ("rivals", table::rivals(measured))]
 }
 
 /// The experiments `0..count`, on all cores.
