@@ -54,10 +54,19 @@ pub(in super::super) fn share_in(side: &Histogram, bound: f64) -> f64 {
     here.map_or(0.0, |(_, n)| *n as f64 / side.n.max(1) as f64)
 }
 
+/// A share as it is read; one that is too small for percent, out of a million.
+fn rarity(share: f64) -> String {
+    let millionth = share * 1e6;
+    match share > 0.0 && millionth < 100.0 {
+        true => format!("{} in a million", number::grouped(millionth, usize::from(millionth < 1.0))),
+        false => number::share(share),
+    }
+}
+
 /// What is said of the bucket below a bound.
 fn says(row: &DistributionRow, bound: f64, of: fn(&Histogram, f64) -> f64, how: &str) -> String {
     let parts: Vec<String> =
-        sides(row).map(|(role, side, _)| format!("{} {}", role.name(), number::share(of(side, bound)))).collect();
+        sides(row).map(|(role, side, _)| format!("{} {}", role.name(), rarity(of(side, bound)))).collect();
     format!("{how} {}: {}", number::value(bound, &row.unit), parts.join(", "))
 }
 
@@ -96,9 +105,9 @@ pub(in super::super) fn gaps(row: &DistributionRow) -> Result<Option<Markup>, Re
     let name = format!("Histogram of {}", row.metric.label());
     draw(&name, SIZE, |area| {
         let x = Axis { name: row.metric.label(), ticks: 8, says: &|value: &f64| number::value(*value, &row.unit) };
-        let y = Axis { name: "share of gaps", ticks: 6, says: &|share: &f64| number::share(*share) };
+        let y = Axis { name: "share of gaps", ticks: 6, says: &|share: &f64| rarity(*share) };
         let spans = (span.clone().log_scale(), (least..1.0).log_scale());
-        let mut chart = chart(area, 86, spans, (&x, &y))?;
+        let mut chart = chart(area, 124, spans, (&x, &y))?;
         for (_, side, colour) in sides(row) {
             let bar = |bound: f64, share: f64| {
                 Rectangle::new([(lower(bound), least), (bound, share)], colour.mix(0.25).filled())
