@@ -62,7 +62,7 @@ declare_check! {
             apart: 5.0 ["1"] = "usual gaps from which a gap is a slow one",
             touched: 0.15 ["1"] = "share of the streams that must have a slow gap",
             wide: 1.5 ["1"] = "ratio of the two modes from which they count as apart",
-            short: 0.2 ["1"] = "share of the gaps in the fast mode: with fewer, slow gaps are the usual ones",
+            short: 0.1 ["1"] = "share of the gaps in the fast mode: with fewer, slow gaps are the usual ones",
             lost: 0.25 ["1"] = "share of the streams' time that the slow mode must cost",
             rise: 1.5 ["1"] = "times the base's cost of slow gaps from which it counts as more than the base's",
             factor: 2.0 ["1"] = "factor between a slow gap and the time of a prompt that explains it",
