@@ -39,6 +39,8 @@ signals! {
     Running = "running";
     /// Requests waiting for admission (gauge).
     Waiting = "waiting";
+    /// Of the waiting ones those that wait for something of their own, as a load of KV, and not for room (gauge).
+    WaitingDeferred = "waiting_deferred";
     /// Share of KV blocks in use, 0 to 1 (gauge).
     KvCacheUsage = "kv_cache_usage";
     /// Preemptions, or retractions (counter).
@@ -107,6 +109,14 @@ signals! {
     KvLoadedBytes = "kv_loaded_bytes";
     /// Bytes of KV stored (counter).
     KvStoredBytes = "kv_stored_bytes";
+    /// Time that loads of KV took, all together (counter).
+    KvLoadBusy = "kv_load_busy";
+    /// Time that stores of KV took, all together (counter).
+    KvStoreBusy = "kv_store_busy";
+    /// One operation that loads KV, bytes (histogram).
+    KvLoadSize = "kv_load_size";
+    /// One look-up in a second KV tier, seconds (histogram).
+    KvLookupTime = "kv_lookup_time";
     /// One load of KV, seconds (histogram).
     KvLoadTime = "kv_load_time";
     /// One store of KV, seconds (histogram).
@@ -121,6 +131,8 @@ signals! {
     KvTransferDescriptors = "kv_transfer_descriptors";
     /// Compilation of one grammar of structured output, seconds (histogram).
     GrammarTime = "grammar_time";
+    /// Time for which a prefill was held back to wait for other ranks, seconds (histogram).
+    PrefillDelay = "prefill_delay";
     /// Transfers of KV that failed (counter).
     KvTransferFailures = "kv_transfer_failures";
     /// Requests whose KV was given up before the other engine fetched it (counter).

@@ -32,7 +32,7 @@ const CHOICES: [(ChoiceOf, &str, &str); 21] = [
 ];
 
 /// Remarks that cost speed: the name for programs and what the line contains.
-const COSTLY: [(&str, &str); 30] = [
+const COSTLY: [(&str, &str); 31] = [
     ("default_moe_config", "Using default MoE"),
     ("default_moe_config", "MoE config file not found"),
     ("default_moe_config", "Fallback to triton version"),
@@ -62,6 +62,7 @@ const COSTLY: [(&str, &str); 30] = [
     ("jit_at_run_time", "Entering DeepGEMM JIT Pre-Compile"),
     ("grammar_fallback", "Falling back to use outlines"),
     ("grammar_fallback", "Falling back to grammar_backend"),
+    ("unpinned_memory", "Using 'pin_memory=False'"),
     ("overlap_off", "verlap scheduler is disabled"),
 ];
 

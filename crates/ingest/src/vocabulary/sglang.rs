@@ -22,6 +22,7 @@ pub(super) const FAMILIES: &[Entry] = &[
     counter("sglang:spec_verify_calls_total", Signal::Drafts),
     histogram("sglang:kv_transfer_latency_ms", Signal::KvTransferTime),
     histogram("sglang:kv_transfer_total_mb", Signal::KvTransferBytes),
+    histogram("sglang:prefill_delayer_wait_seconds", Signal::PrefillDelay),
     histogram("sglang:grammar_compilation_time_seconds", Signal::GrammarTime),
     counter("sglang:num_transfer_failed_reqs_total", Signal::KvTransferFailures),
     counter("sglang:load_back_tokens_total", Signal::KvLoadedTokens),
