@@ -127,7 +127,7 @@ impl Default for Residency {
 }
 
 /// KV blocks kept in host memory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Offload {
     /// Bytes copied from the host to the GPU.
     pub load_bytes: u64,
@@ -139,6 +139,42 @@ pub struct Offload {
     pub store_ns: i64,
     /// Stores for which the host had no room.
     pub allocation_failures: u64,
+    /// Bytes of an operation that loads.
+    pub load_size: Histogram,
+    /// One look-up.
+    pub lookup: Histogram,
+}
+
+impl Default for Offload {
+    fn default() -> Self {
+        Self {
+            load_bytes: 0,
+            load_ns: 0,
+            store_bytes: 0,
+            store_ns: 0,
+            allocation_failures: 0,
+            load_size: Histogram::new(Buckets::OFFLOAD_BYTES),
+            lookup: Histogram::new(Buckets::OFFLOAD_LOOKUP),
+        }
+    }
+}
+
+impl Offload {
+    /// Counts `count` operations that loaded `bytes` together.
+    pub(crate) fn loaded(&mut self, count: u64, bytes: u64) {
+        even(&mut self.load_size, count, i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    /// Counts `count` look-ups that took `ns` together.
+    pub(crate) fn looked_up(&mut self, count: u64, ns: i64) {
+        even(&mut self.lookup, count, ns);
+    }
+}
+
+/// Adds values that are alike by their number and sum.
+fn even(histogram: &mut Histogram, count: u64, sum: i64) {
+    let each = sum / i64::try_from(count).unwrap_or(i64::MAX).max(1);
+    (0..count).for_each(|_| histogram.observe(each));
 }
 
 /// Time on a CPU by process, nanoseconds.

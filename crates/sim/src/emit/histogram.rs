@@ -70,6 +70,16 @@ impl Buckets {
         ],
         raw_per_unit: 1.0,
     };
+    /// Bytes of an operation of the KV offload.
+    pub const OFFLOAD_BYTES: Self = Self {
+        bounds: &[1048576.0, 5242880.0, 10485760.0, 20971520.0, 41943040.0, 62914560.0, 83886080.0, 104857600.0],
+        raw_per_unit: 1.0,
+    };
+    /// One look-up in the KV offload.
+    pub const OFFLOAD_LOOKUP: Self = Self {
+        bounds: &[1e-5, 5e-5, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0],
+        raw_per_unit: NANOSECONDS,
+    };
     /// Descriptors of a KV transfer.
     pub const TRANSFER_DESCRIPTORS: Self = Self {
         bounds: &[10.0, 20.0, 30.0, 50.0, 75.0, 100.0, 200.0, 400.0, 1000.0, 2000.0, 4000.0, 10000.0, 20000.0, 50000.0],

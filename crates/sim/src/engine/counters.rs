@@ -32,6 +32,11 @@ impl Engine {
         self.stats.peak_kv_usage = self.stats.peak_kv_usage.max(kv_usage);
         self.stats.leak(&self.config.memory.host.leak, now_ns);
         if let (Some(shown), Some(copied)) = (&mut self.stats.offload, self.core.copied()) {
+            shown.loaded(copied.load_operations - shown.load_size.count(), copied.load_bytes - shown.load_bytes);
+            shown.looked_up(
+                copied.lookups - shown.lookup.count(),
+                copied.lookup_ns - (shown.lookup.sum() * 1e9).round() as i64,
+            );
             shown.load_bytes = copied.load_bytes;
             shown.load_ns = copied.load_ns;
             shown.store_bytes = copied.store_bytes;

@@ -2,7 +2,7 @@
 
 use super::Fault;
 use crate::deployment::{Call, Deployment, Offer, Phase, Render, Row};
-use firstcheck_workload::trace::{Offered, Trace};
+use firstcheck_workload::trace::{Due, Offered, Trace};
 use std::sync::Arc;
 
 /// A deployment with its workload, as it is while a fault acts.
@@ -36,6 +36,16 @@ impl<'t> Rig<'t> {
     /// The workload as the trace has it.
     pub fn trace(&self) -> &'t Trace {
         self.trace
+    }
+
+    /// Requests a second that the trace sends; `None` where it fixes no times.
+    pub fn rate(&self) -> Option<f64> {
+        let sends = self.trace.items.iter().filter_map(|item| match item.due {
+            Due::At(at) => at.seconds(),
+            _ => None,
+        });
+        let (count, last) = sends.fold((0_u32, 0.0), |(count, last), at| (count + 1, f64::max(last, at)));
+        (last > 0.0).then(|| f64::from(count) / last)
     }
 
     /// Number of the fault that is being applied, among those of the scenario.

@@ -5,14 +5,14 @@
 
 use super::Rig;
 use crate::{
-    config::{DataParallel, Encoder, EngineKind, Experts, Offload, SchedulePolicy, Speculation},
+    config::{DataParallel, Encoder, EngineConfig, EngineKind, Experts, Offload, SchedulePolicy, Speculation},
     deployment::Deployment,
     kv_cache::hash::mix,
     language::sampling::Sampling,
     memory::ledger,
     request::Images,
     router::RoutingPolicy,
-    timing::{Preset, Timing},
+    timing::{Preset, StepShape, Timing},
 };
 
 /// A healthy deployment of a kind.
@@ -180,16 +180,44 @@ pub const IMAGES: Scene = Scene {
     },
 };
 
+/// Documents that SGLang's prompts begin with.
+const BEGINNINGS: u64 = 20;
+
+/// What they need together, in KV pools: more than fits beside the requests, so that the order of admission tells.
+const WANTED: f64 = 1.4;
+
+/// Share of the time that computing each request's document anew would take on one replica: what is found in the cache
+/// makes the difference between a deployment that keeps up and one that does not.
+const BUSY: f64 = 0.65;
+
+/// Most that GPUs are slowed down for that: prompts must not freeze the streams beside them.
+const SLOWEST: f64 = 1.5;
+
 /// SGLang with its cache-aware order.
 pub const SGLANG_LPM: Scene = Scene {
     slug: "sglang-lpm",
-    doc: "SGLang that admits the longest cached prefix first",
+    doc: "SGLang that admits the longest cached prefix first; prompts begin with one of twenty documents, more than the \
+          KV pool holds, and the GPUs are as slow as keeps up only with what is found there",
     apply: |rig| {
+        let Some(engine) = rig.deployment.replicas.first().map(|replica| replica.engine.clone()) else { return };
+        let pool = |engine: &EngineConfig| {
+            engine.num_gpu_blocks.saturating_sub(1).saturating_mul(engine.block_size).max(engine.max_model_len)
+        };
+        let document = (f64::from(pool(&engine)) * WANTED / BEGINNINGS as f64) as u32;
+        let document = document.clamp(1, engine.max_model_len / 2);
+        rig.server_renders(move |call, _| {
+            let text = firstcheck_workload::text::word_ids(DOCUMENTS ^ (mix(call.tag) % BEGINNINGS), document);
+            call.prompt.splice(0..0, text);
+        });
+        let mut shape = StepShape::default();
+        shape.add(0, document, true);
+        let seconds = engine.timing.prepare().seconds(&shape);
+        let slowness = rig.rate().map(|rate| BUSY * rig.deployment.replicas.len() as f64 / (rate * seconds));
         rig.deployment.each_engine(|engine| {
-            engine.sglang.max_total_num_tokens =
-                engine.num_gpu_blocks.saturating_sub(1).saturating_mul(engine.block_size).max(engine.max_model_len);
+            engine.sglang.max_total_num_tokens = pool(engine);
             engine.sglang.schedule_policy = SchedulePolicy::Lpm;
             engine.engine = EngineKind::Sglang;
+            engine.gpu_slowness *= slowness.unwrap_or(1.0).clamp(1.0, SLOWEST);
         });
     },
 };

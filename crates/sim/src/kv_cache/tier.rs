@@ -11,6 +11,11 @@ pub(crate) struct Copied {
     pub(crate) load_ns: i64,
     pub(crate) store_bytes: u64,
     pub(crate) store_ns: i64,
+    /// Operations that loads were cut into.
+    pub(crate) load_operations: u64,
+    /// Look-ups that found something, and the time of all.
+    pub(crate) lookups: u64,
+    pub(crate) lookup_ns: i64,
 }
 
 /// Blocks kept in the tier, least recently used first to go, and the link to it.
@@ -59,6 +64,9 @@ impl Tier {
         self.loading.push_back(self.loads_until_ns);
         self.copied.load_bytes += bytes(offload, tokens);
         self.copied.load_ns += copy_ns;
+        self.copied.load_operations += tokens.div_ceil(u64::from(offload.operation_tokens));
+        self.copied.lookups += 1;
+        self.copied.lookup_ns += nanoseconds(offload.lookup_seconds);
         self.loads_until_ns
     }
 

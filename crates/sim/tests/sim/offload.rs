@@ -39,7 +39,10 @@ fn what_the_gpu_evicted_is_copied_instead_of_computed() {
     assert_eq!(play.first_token_ms(3), 52 + 14);
     let stats = play.engine.stats();
     assert_eq!((stats.external.hits, stats.cached_by_source.host), (52, 52));
-    assert_eq!(stats.offload.unwrap().load_bytes, 52_000);
+    let offload = stats.offload.as_ref().unwrap();
+    // One operation of at most 256 tokens, one look-up.
+    assert_eq!((offload.load_bytes, offload.load_size.count(), offload.load_size.sum()), (52_000, 1, 52_000.0));
+    assert_eq!((offload.lookup.count(), offload.lookup.sum()), (1, 0.0));
     assert_eq!(play.engine.kv().unwrap().pool().free(), 32);
 }
 
@@ -56,8 +59,11 @@ fn a_slow_link_loses_against_computing_and_a_gate_spares_short_finds() {
 fn small_operations_and_lookups_cost_what_they_say() {
     let small_ones = again(tier(|offload| (offload.operation_tokens, offload.operation_seconds) = (4, 0.002)));
     assert_eq!(small_ones.first_token_ms(3), 13 * 2 + 52 + 14);
+    let offload = small_ones.engine.stats().offload.as_ref().unwrap();
+    assert_eq!((offload.load_size.count(), offload.load_size.sum()), (13, 52_000.0));
     let looked_up = again(tier(|offload| offload.lookup_seconds = 0.030));
     assert_eq!(looked_up.first_token_ms(3), 30 + 52 + 14);
+    assert_eq!(looked_up.engine.stats().offload.as_ref().unwrap().lookup.sum(), 0.030);
 }
 
 #[test]

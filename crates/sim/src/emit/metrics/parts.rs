@@ -107,7 +107,7 @@ fn transfers(counts: &Transfers) -> [Family<'static>; 7] {
     ]
 }
 
-fn offload(counts: &Offload) -> [Family<'static>; 5] {
+fn offload(counts: &Offload) -> [Family<'static>; 7] {
     [
         Family::counter(
             "vllm:kv_offload_load_bytes_total",
@@ -133,6 +133,16 @@ fn offload(counts: &Offload) -> [Family<'static>; 5] {
             "vllm:kv_offload_allocation_failure_total",
             "Number of KV offload store allocation attempts that failed.",
             counts.allocation_failures as f64,
+        ),
+        Family::histogram(
+            "vllm:kv_offload_load_size",
+            "Histogram of KV offload load operation size, in bytes.",
+            &counts.load_size,
+        ),
+        Family::histogram(
+            "vllm:kv_offload_lookup_sync_delay_seconds",
+            "Histogram of the time spent in a single offload lookup call, in seconds.",
+            &counts.lookup,
         ),
     ]
 }

@@ -280,8 +280,14 @@ pub(super) const FAULTS: &[FaultSpec] = &[
               beginnings evict each other, and the queue does not drain",
         scene: scene::SGLANG_LPM,
         params: &[
-            param("requests", "", [60.0, 150.0, 300.0], [1.0, 1e6], "requests of the burst"),
-            param("limit", "", [16.0, 16.0, 16.0], [0.0, 1e6], "length of the queue above which the order is given up"),
+            param("requests", "", [350.0, 500.0, 800.0], [1.0, 1e6], "requests of the burst"),
+            param(
+                "limit",
+                "",
+                [128.0, 128.0, 128.0],
+                [0.0, 1e6],
+                "length of the queue above which the order is given up",
+            ),
         ],
         apply: |values, rig| {
             let limit = values.count("limit");
@@ -344,14 +350,20 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         symptom: "S05",
         cause: "store-contention",
         acts_in: "KV offload",
-        doc: "loads from the second KV tier wait behind stores to it",
+        doc: "loads from the second KV tier wait behind stores to it, of long prompts of others above all",
         scene: scene::OFFLOAD,
-        params: &[param("gb_per_s", "GB/s", [8.0, 4.0, 1.5], [0.001, 1e6], "rate that both share")],
+        params: &[
+            param("gb_per_s", "GB/s", [12.0, 10.0, 8.0], [0.001, 1e6], "rate that both share"),
+            param("prompt_tokens", "tokens", [3000.0, 5000.0, 7000.0], [1.0, 1e6], "length of the prompts of others"),
+            param("period_s", "s", [0.5, 0.4, 0.3], [0.001, 1e4], "interval at which others send"),
+        ],
         apply: |values, rig| {
             offload(rig, |tier| {
                 tier.stores_block_loads = true;
                 tier.bytes_per_second = values.get("gb_per_s") * 1e9;
             });
+            let lengths = Lengths { prompt_tokens: values.count("prompt_tokens"), output_tokens: 2 };
+            every(rig, values.get("period_s"), lengths);
         },
     },
     FaultSpec {
