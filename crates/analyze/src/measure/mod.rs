@@ -1,5 +1,6 @@
 //! Measurements: one file each, taken once a side whoever asks.
 
+pub mod arrivals;
 pub mod batch_timeline;
 pub mod client_ttft;
 pub(crate) mod counters;
@@ -18,6 +19,7 @@ pub mod held_by_prompts;
 pub mod kv_pool;
 pub mod kv_transfers;
 pub mod largest_graph;
+pub mod last_third;
 pub mod latency_means;
 pub mod live_streams;
 pub mod memory_growth;
@@ -49,6 +51,7 @@ pub(crate) mod stated;
 pub mod step_wait;
 pub mod structured;
 pub mod survival;
+pub mod tier_cost;
 pub mod trusted_counters;
 pub mod ttft_ledger;
 pub mod waiting_moments;

@@ -3,3 +3,5 @@
 pub mod first_token_queues;
 pub mod hits_collapse;
 pub mod late_after_template;
+pub mod lpm_never_recovers;
+pub mod tier_hits_late;
