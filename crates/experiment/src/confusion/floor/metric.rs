@@ -49,9 +49,13 @@ pub(super) fn e2e(played: &Played, p: f64) -> Option<f64> {
     latency(played, Request::e2e, p)
 }
 
-/// Median TTFT of the last third of the window's requests.
+/// Median TTFT of the last third of the window's requests; one that was never answered waited for it till it was given up.
 pub(super) fn late_ttft(played: &Played) -> Option<f64> {
-    let all: Vec<f64> = requests(played).filter_map(Request::ttft).map(|ttft| ttft.0).collect();
+    let wait = |request: &Request| {
+        let given_up = request.done.since(request.origin()).filter(|_| request.fate != Fate::Completed);
+        Some(request.ttft().filter(|ttft| ttft.0.is_finite()).or(given_up)?.0)
+    };
+    let all: Vec<f64> = requests(played).filter_map(wait).collect();
     quantile(all.iter().skip(all.len() * 2 / 3).copied(), 0.5)
 }
 
@@ -83,10 +87,22 @@ pub(super) fn cached_share(played: &Played) -> Option<f64> {
     (all > 0.0).then(|| sum(|truth| truth.prompt_life().cached_tokens) / all)
 }
 
-/// Mean time to first token of requests that a second tier served.
-pub(super) fn tier_ttft(played: &Played) -> Option<f64> {
+/// By how much requests that a second tier served waited longer for it than computing what it had would have taken, a
+/// request; 0 where the tier pays.
+pub(super) fn tier_loss(played: &Played) -> Option<f64> {
+    let (mut computed, mut computing) = (0.0, 0.0);
+    for truth in truths(played) {
+        let life = &truth.life;
+        computed += f64::from(truth.prompt_tokens.saturating_sub(life.cached_tokens));
+        computing +=
+            life.first_token_ns.zip(life.scheduled_ns).map_or(0.0, |(first, from)| (first - from) as f64 * 1e-9);
+    }
     let served = truths(played).filter(|truth| truth.life.external_tokens > 0);
-    mean(served.map(|truth| (truth.seen.first_token_ns - truth.seen.sent_ns) as f64 * 1e-9))
+    let loss = mean(served.filter_map(|truth| {
+        let waited = (truth.life.scheduled_ns? - truth.life.queued_ns) as f64 * 1e-9;
+        Some(waited - f64::from(truth.life.external_tokens) * computing / computed)
+    }))?;
+    loss.is_finite().then(|| loss.max(0.0))
 }
 
 /// Mean time between the first token in the pool of prompts and the first schedule in that of answers.
