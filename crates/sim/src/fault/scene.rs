@@ -186,11 +186,14 @@ const BEGINNINGS: u64 = 20;
 /// What they need together, in KV pools: more than fits beside the requests, so that the order of admission tells.
 const WANTED: f64 = 1.4;
 
+/// Longest such document, tokens: computing one must not freeze the streams beside it.
+const LONGEST: u32 = 2000;
+
 /// Share of the time that computing each request's document anew would take on one replica: what is found in the cache
 /// makes the difference between a deployment that keeps up and one that does not.
 const BUSY: f64 = 0.65;
 
-/// Most that GPUs are slowed down for that: prompts must not freeze the streams beside them.
+/// Most that GPUs are slowed down for that, as steps freeze streams.
 const SLOWEST: f64 = 1.5;
 
 /// SGLang with its cache-aware order.
@@ -204,7 +207,7 @@ pub const SGLANG_LPM: Scene = Scene {
             engine.num_gpu_blocks.saturating_sub(1).saturating_mul(engine.block_size).max(engine.max_model_len)
         };
         let document = (f64::from(pool(&engine)) * WANTED / BEGINNINGS as f64) as u32;
-        let document = document.clamp(1, engine.max_model_len / 2);
+        let document = document.clamp(1, LONGEST.min(engine.max_model_len / 2));
         rig.server_renders(move |call, _| {
             let text = firstcheck_workload::text::word_ids(DOCUMENTS ^ (mix(call.tag) % BEGINNINGS), document);
             call.prompt.splice(0..0, text);
@@ -214,7 +217,8 @@ pub const SGLANG_LPM: Scene = Scene {
         let seconds = engine.timing.prepare().seconds(&shape);
         let slowness = rig.rate().map(|rate| BUSY * rig.deployment.replicas.len() as f64 / (rate * seconds));
         rig.deployment.each_engine(|engine| {
-            engine.sglang.max_total_num_tokens = pool(engine);
+            let wanted = f64::from(document) * BEGINNINGS as f64 / WANTED;
+            engine.sglang.max_total_num_tokens = pool(engine).min(wanted as u32).max(engine.max_model_len);
             engine.sglang.schedule_policy = SchedulePolicy::Lpm;
             engine.engine = EngineKind::Sglang;
             engine.gpu_slowness *= slowness.unwrap_or(1.0).clamp(1.0, SLOWEST);
