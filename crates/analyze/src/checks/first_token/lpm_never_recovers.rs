@@ -58,7 +58,7 @@ declare_check! {
             slower: 2.0 ["1"] = "ratio of the median times to first token after and before that counts",
             late: 0.2 ["s"] = "least rise of that median",
             limit: 128.0 ["1"] = "waiting requests above which SGLang gives up the order by cached prefix",
-            drop: 0.03 ["1"] = "fall of the hit rate that counts",
+            drop: 0.05 ["1"] = "fall of the hit rate that counts",
             cold: -0.5 ["1"] = "rank correlation of wait and cached tokens from which cold requests starve",
             pause: 0.2 ["s"] = "shortest pause of all streams that a collection of garbage takes",
             duty: 0.05 ["1"] = "share of the time in pauses from which they cost the throughput",

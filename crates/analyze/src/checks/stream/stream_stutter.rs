@@ -35,8 +35,8 @@ declare_check! {
     ///
     /// By the histogram of event gaps on a logarithmic axis, once it is known to be the server's (S12). Either at least
     /// {touched} of the streams have a gap above {apart} usual ones; or the histogram has two modes with a valley between
-    /// them, at least a factor {wide} apart, the fast one holds {short} of the gaps or more, and slow gaps cost at least
-    /// {lost} of the streams' time. A single slow mode is no stutter, and neither is what a base has as well, up to a factor {rise} of the time that it costs. What was
+    /// them, at least a factor {wide} apart, the fast one holds {short} of the gaps or more, or the base's usual gap, and
+    /// slow gaps cost at least {lost} of the streams' time. A single slow mode is no stutter, and neither is what a base has as well, up to a factor {rise} of the time that it costs. What was
     /// delivered in bursts must be in the server's own histogram too.
     ///
     /// - Prompts: one whose chunk (budget × time of a prompt token) or whole takes as long as the slow gaps, to a factor
@@ -93,12 +93,13 @@ declare_check! {
 }
 
 fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
-    let slow = match Slow::of(case.side, params)? {
+    let usual_of_base = case.base.and_then(|base| Some(base.measure::<Stalls>().ok()?.usual));
+    let slow = match Slow::of(case.side, usual_of_base, params)? {
         Ok(slow) => slow,
         Err(why) => return Ok(Outcome::Absent { why }),
     };
     let mut facts = slow.facts.clone();
-    if let Some(Ok(Ok(base))) = case.base.map(|base| Slow::of(base, params)) {
+    if let Some(Ok(Ok(base))) = case.base.map(|base| Slow::of(base, None, params)) {
         let (cost, before) = (slow.cost * 100.0, base.cost * 100.0);
         facts.push(
             base.share.fact(format!("slow gaps cost {cost:.1} % of the streams' time, the base's {before:.1} %")),
@@ -149,7 +150,7 @@ const RARE: f64 = 0.1;
 
 impl Slow {
     /// The slow gaps, or why there are none to speak of.
-    fn of(side: &Side<'_>, params: &Params) -> Result<Result<Self, Vec<Fact>>, Missing> {
+    fn of(side: &Side<'_>, of_base: Option<Seconds>, params: &Params) -> Result<Result<Self, Vec<Fact>>, Missing> {
         let (gaps, stalls) = (side.measure::<GapHistogram>()?, side.measure::<Stalls>()?);
         let pacing = side.measure::<EventPacing>()?;
         let limit = params.apart * stalls.usual.0;
@@ -171,7 +172,8 @@ impl Slow {
         let apart = gaps.modes.as_ref().filter(|modes| {
             let wide = modes.slow.value.0 >= params.wide * modes.fast.value.0;
             let slow: u64 = beyond(modes.valley.0).map(|(_, times)| times).sum();
-            let two = slow as f64 <= (1.0 - params.short) * gaps.median.n as f64;
+            let two = slow as f64 <= (1.0 - params.short) * gaps.median.n as f64
+                || of_base.is_some_and(|usual| usual.0 <= modes.valley.0);
             wide && two && modes.lost.value.0 >= params.lost && one_by_one && !pacing.coalesced()
         });
         let (limit, usual) = match apart {
