@@ -94,7 +94,12 @@ pub const LONGEST_FILLS_POOL: Scene = Scene {
         rig.deployment.each_engine(|engine| {
             engine.num_gpu_blocks = engine.num_gpu_blocks.min(SMALL_POOL / engine.block_size.max(1) + 1);
             engine.sglang.max_total_num_tokens = engine.sglang.max_total_num_tokens.min(SMALL_POOL);
-            engine.max_model_len = u32::try_from(engine.kv_tokens()).unwrap_or(u32::MAX);
+            let pool = u32::try_from(engine.kv_tokens()).unwrap_or(u32::MAX);
+            // SGLang does not start without a page beyond its longest sequence.
+            engine.max_model_len = match engine.engine {
+                EngineKind::Vllm => pool,
+                EngineKind::Sglang => pool.saturating_sub(engine.sglang.page_size + 1).max(1),
+            };
         });
     },
 };

@@ -128,13 +128,16 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let mut verdict = Verdict::<Cause>::new();
     verdict.weigh(Cause::VolatileText, volatile_text(case.side, base, params));
     verdict.weigh(Cause::ChangedStablePrefix, changed_stable(case.side, base, params));
-    verdict.weigh(Cause::LongerPrompt, longer(case, base, (added, work), params));
+    let longer = longer(case, base, (added, work), params);
+    let lengths_missing = longer.as_ref().err().cloned();
+    verdict.weigh(Cause::LongerPrompt, longer);
     verdict.weigh(Cause::BelowBlock, below_block(case.side, base));
     verdict.weigh(Cause::CacheOff, off);
     verdict.weigh(Cause::PrefixMoved, moved(case.side, base, params));
     verdict.weigh(Cause::HistoryRewritten, history_rewritten(case.side, base, params));
     if both_given && !Cause::ALL.iter().any(|cause| verdict.supports(*cause)) {
-        return unchanged(case.side, base, facts);
+        // Prompts that begin and end as before may be longer all the same.
+        return lengths_missing.map_or_else(|| unchanged(case.side, base, facts), Err);
     }
     Ok(verdict.present(facts, explains, follow_up))
 }
