@@ -216,6 +216,18 @@ fn planted_keys_do_not_enter() {
 }
 
 /// A file of weights: a header, and as many bytes as it says.
+/// An export of Nsight Systems holds the environment of what was profiled. It is known, listed, and nothing of it is kept.
+#[test]
+fn a_profilers_export_is_listed_without_its_environment() {
+    let mut export =
+        b"SQLite format 3\0 CREATE TABLE StringIds CUPTI_ACTIVITY_KIND_KERNEL TARGET_INFO_SESSION_START ".to_vec();
+    export.extend_from_slice(b"HF_TOKEN=hf_plantedplantedplanted OPENAI_API_KEY=sk-planted --api-key planted ");
+    let mut source = &export[..];
+    let all = collect(vec![Input::Stream("profile.sqlite", &mut source)], &Limits::default());
+    assert!(all.unread[0].reason.starts_with("Nsight Systems export"), "{:?}", all.unread);
+    assert!(!format!("{all:?}").contains("planted"));
+}
+
 fn weights(tensor: &str, content: &str) -> String {
     let header = format!(
         r#"{{"__metadata__":{{"format":"pt"}},"{tensor}":{{"dtype":"U8","shape":[{0}],"data_offsets":[0,{0}]}}}}"#,
