@@ -16,13 +16,24 @@ const PARTS: usize = 120;
 /// Restarts that are marked a run; one that restarts more often is a story of its own.
 const MOST_MARKS: usize = 20;
 
-/// Signals that are drawn: unit, and whether it is a counter, whose growth a second is.
-const DRAWN: [(Signal, &str, bool); 5] = [
-    (Signal::Running, "requests", false),
-    (Signal::Waiting, "requests", false),
-    (Signal::KvCacheUsage, "1", false),
-    (Signal::Preemptions, "1/s", true),
-    (Signal::GenerationTokens, "tokens/s", true),
+/// How a signal is drawn over the replicas of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Drawn {
+    /// A level, added up.
+    Level,
+    /// A share, averaged.
+    Share,
+    /// A counter: its growth a second, added up.
+    Growth,
+}
+
+/// Signals that are drawn, with their unit.
+const DRAWN: [(Signal, &str, Drawn); 5] = [
+    (Signal::Running, "requests", Drawn::Level),
+    (Signal::Waiting, "requests", Drawn::Level),
+    (Signal::KvCacheUsage, "1", Drawn::Share),
+    (Signal::Preemptions, "1/s", Drawn::Growth),
+    (Signal::GenerationTokens, "tokens/s", Drawn::Growth),
 ];
 
 /// What a page draws of both sides.
@@ -70,12 +81,12 @@ fn filled(runs: &[RunEvidence], fill: Fill) -> Option<Histogram> {
     (histogram.n > histogram.unanswered).then_some(histogram)
 }
 
-/// The signal over the run's span, its series added up: each is a replica or a rank of its own. A share is averaged.
-fn timeline(run: &RunEvidence, side: Role, span: Window, drawn: (Signal, &str, bool)) -> Option<TimelineRow> {
-    let (signal, unit, grows) = drawn;
+/// The signal over the run's span, of all its series together: each is a replica or a rank of its own.
+fn timeline(run: &RunEvidence, side: Role, span: Window, drawn: (Signal, &str, Drawn)) -> Option<TimelineRow> {
+    let (signal, unit, drawn) = drawn;
     let mut parts: Vec<(f64, u64)> = vec![(0.0, 0); PARTS];
     for series in run.series(signal, Part::Value) {
-        let means = if grows { growth(series, span) } else { levels(series, span) };
+        let means = if drawn == Drawn::Growth { growth(series, span) } else { levels(series, span) };
         for (part, mean) in parts.iter_mut().zip(means) {
             if let Some(mean) = mean {
                 part.0 += mean;
@@ -85,7 +96,7 @@ fn timeline(run: &RunEvidence, side: Role, span: Window, drawn: (Signal, &str, b
     }
     let length = span.length()?.0;
     let start = span.start.seconds()?;
-    let value = |(sum, series): (f64, u64)| if unit == "1" { sum / series as f64 } else { sum };
+    let value = |(sum, series): (f64, u64)| if drawn == Drawn::Share { sum / series as f64 } else { sum };
     let points = parts.into_iter().enumerate().filter(|(_, (_, series))| *series > 0);
     let at = |part: usize| start + (part as f64 + 0.5) * length / PARTS as f64;
     let points: Vec<(f64, f64)> = points.map(|(part, sums)| (brief(at(part)), brief(value(sums)))).collect();

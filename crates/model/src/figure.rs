@@ -91,6 +91,30 @@ impl Histogram {
     }
 }
 
+impl Histogram {
+    /// The upper bound of the bucket that holds the quantile `p`; `None` where it is among those that were never answered.
+    pub fn quantile(&self, p: f64) -> Option<f64> {
+        let rank = (p * self.n as f64 - 1e-9).ceil() as u64;
+        let mut seen = 0;
+        self.buckets.iter().find_map(|(bound, n)| {
+            seen += n;
+            (seen >= rank).then_some(*bound)
+        })
+    }
+
+    /// Share of the samples of at most `bound`; what was never answered is above any.
+    pub fn share_up_to(&self, bound: f64) -> f64 {
+        let held = self.buckets.iter().filter(|(known, _)| *known <= bound * (1.0 + 1e-6)).map(|(_, n)| n).sum::<u64>();
+        held as f64 / self.n.max(1) as f64
+    }
+
+    /// Share of the samples in the bucket below `bound`.
+    pub fn share_in(&self, bound: f64) -> f64 {
+        let here = self.buckets.iter().find(|(known, _)| (known / bound - 1.0).abs() < 1e-6);
+        here.map_or(0.0, |(_, n)| *n as f64 / self.n.max(1) as f64)
+    }
+}
+
 /// A signal over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimelineRow {

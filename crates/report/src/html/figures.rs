@@ -76,7 +76,9 @@ pub(super) fn distributions(figures: &Figures) -> Result<Vec<Markup>, RenderErro
 
 fn quantiles(caption: &str, row: &DistributionRow) -> Markup {
     let of = |side: &Option<Histogram>, p: f64| {
-        side.as_ref().map_or(number::MISSING.into(), |side| quantile(side, p, &row.unit))
+        side.as_ref().map_or(number::MISSING.into(), |side| {
+            side.quantile(p).map_or(number::UNBOUNDED.into(), |bound| number::value(bound, &row.unit))
+        })
     };
     let mut rows: Vec<Vec<String>> = QUANTILES
         .iter()
@@ -89,19 +91,6 @@ fn quantiles(caption: &str, row: &DistributionRow) -> Markup {
     let unanswered: fn(&Histogram) -> u64 = |side| side.unanswered;
     rows.push(vec!["unanswered".into(), count(&row.base, unanswered), count(&row.candidate, unanswered)]);
     table::values(caption, &["up to 12 % above", "base", "candidate"], &rows)
-}
-
-/// The bound of the bucket that holds a quantile.
-fn quantile(side: &Histogram, p: f64, unit: &str) -> String {
-    let rank = (p * side.n as f64 - 1e-9).ceil() as u64;
-    let mut seen = 0;
-    for (bound, n) in &side.buckets {
-        seen += n;
-        if seen >= rank {
-            return number::value(*bound, unit);
-        }
-    }
-    number::UNBOUNDED.into()
 }
 
 /// Signals over time, one figure each, with what happened.

@@ -197,31 +197,7 @@ pub fn regression() -> Report {
         since: None,
     };
     report.differences = vec![differ("engine_version", "0.9.1", "0.10.0"), differ("kv_blocks", "2500", "1800")];
-    let mut itl = row(Metric::Itl, Stat::Quantile(0.99), 0.035, 0.042, 9600);
-    itl.candidate = None;
-    itl.ratio = None;
-    itl.claim = Claim::NotClaimable;
-    itl.n = [Some(412_000), None];
-    itl.note = Some("the client coalesced events".into());
-    let mut gap = row(Metric::LongestGap, Stat::Quantile(0.95), 0.061, f64::NAN, 4800);
-    gap.candidate = Some(Quantity::Unbounded);
-    gap.ratio = Some(Quantity::Unbounded);
-    gap.interval = Some([Quantity::Finite(1.4), Quantity::Unbounded]);
-    gap.confidence = Some(0.95);
-    gap.claim = Claim::Regressed;
-    let mut asymmetry = judged(row(Metric::Ttft, Stat::Mean, 1.0, 1.08, 4800), [0.99, 1.18], Claim::Shown);
-    (asymmetry.stat, asymmetry.base, asymmetry.candidate) = ("tail_asymmetry".into(), None, None);
-    report.metrics = vec![
-        judged(row(Metric::Ttft, Stat::Quantile(0.95), 0.8, 1.2, 4800), [1.31, 1.72], Claim::Regressed),
-        judged(row(Metric::Tpot, Stat::Quantile(0.5), 0.035, 0.0355, 4800), [1.002, 1.027], Claim::NonInferior),
-        itl,
-        gap,
-        judged(row(Metric::Goodput, Stat::Total, 12.0, 9.0, 4800), [0.69, 0.82], Claim::Regressed),
-        row(Metric::HitRate, Stat::Total, 0.412, 0.398, 4800),
-        row(Metric::Preemptions, Stat::Total, 3.0, 312.0, 4800),
-        row(Metric::KvCapacity, Stat::Total, 40_000.0, 28_800.0, 1),
-        asymmetry,
-    ];
+    report.metrics = regressed_metrics();
     report.stages = vec![stage("queue", 0.02, 0.35), stage("prefill", 0.6, 0.655), stage("other", 0.05, 0.065)];
     report.findings = vec![preemption(), no_oom()];
     report.notes = vec!["8 pairs were simulated in virtual time".into()];
@@ -239,6 +215,35 @@ pub fn regression() -> Report {
         facts.push(Fact::told("its log says so", Source::line("pairs/candidate-1/attached/server.log", 41)));
     }
     report
+}
+
+/// Rows of every kind: judged, not claimable, unbounded, shown.
+fn regressed_metrics() -> Vec<MetricRow> {
+    let mut itl = row(Metric::Itl, Stat::Quantile(0.99), 0.035, 0.042, 9600);
+    itl.candidate = None;
+    itl.ratio = None;
+    itl.claim = Claim::NotClaimable;
+    itl.n = [Some(412_000), None];
+    itl.note = Some("the client coalesced events".into());
+    let mut gap = row(Metric::LongestGap, Stat::Quantile(0.95), 0.061, f64::NAN, 4800);
+    gap.candidate = Some(Quantity::Unbounded);
+    gap.ratio = Some(Quantity::Unbounded);
+    gap.interval = Some([Quantity::Finite(1.4), Quantity::Unbounded]);
+    gap.confidence = Some(0.95);
+    gap.claim = Claim::Regressed;
+    let mut asymmetry = judged(row(Metric::Ttft, Stat::Mean, 1.0, 1.08, 4800), [0.99, 1.18], Claim::Shown);
+    (asymmetry.stat, asymmetry.base, asymmetry.candidate) = ("tail_asymmetry".into(), None, None);
+    vec![
+        judged(row(Metric::Ttft, Stat::Quantile(0.95), 0.8, 1.2, 4800), [1.31, 1.72], Claim::Regressed),
+        judged(row(Metric::Tpot, Stat::Quantile(0.5), 0.035, 0.0355, 4800), [1.002, 1.027], Claim::NonInferior),
+        itl,
+        gap,
+        judged(row(Metric::Goodput, Stat::Total, 12.0, 9.0, 4800), [0.69, 0.82], Claim::Regressed),
+        row(Metric::HitRate, Stat::Total, 0.412, 0.398, 4800),
+        row(Metric::Preemptions, Stat::Total, 3.0, 312.0, 4800),
+        row(Metric::KvCapacity, Stat::Total, 40_000.0, 28_800.0, 1),
+        asymmetry,
+    ]
 }
 
 /// Distributions and a series in which the candidate is worse.

@@ -42,18 +42,6 @@ pub(in super::super) fn bounds(row: &DistributionRow) -> Vec<f64> {
     all
 }
 
-/// Share of a side's samples of at most `bound`; unanswered requests are above any.
-pub(in super::super) fn share_up_to(side: &Histogram, bound: f64) -> f64 {
-    let held = side.buckets.iter().filter(|(known, _)| *known <= bound * (1.0 + 1e-6)).map(|(_, n)| n).sum::<u64>();
-    held as f64 / side.n.max(1) as f64
-}
-
-/// Share of a side's samples in the bucket below `bound`.
-pub(in super::super) fn share_in(side: &Histogram, bound: f64) -> f64 {
-    let here = side.buckets.iter().find(|(known, _)| (known / bound - 1.0).abs() < 1e-6);
-    here.map_or(0.0, |(_, n)| *n as f64 / side.n.max(1) as f64)
-}
-
 /// A share as it is read; one that is too small for percent, out of a million.
 fn rarity(share: f64) -> String {
     let millionth = share * 1e6;
@@ -83,14 +71,14 @@ pub(in super::super) fn cumulative(row: &DistributionRow) -> Result<Option<Marku
             if let Some((first, _)) = side.buckets.first() {
                 points.push((lower(*first), 0.0));
             }
-            points.extend(side.buckets.iter().map(|(bound, _)| (*bound, share_up_to(side, *bound))));
+            points.extend(side.buckets.iter().map(|(bound, _)| (*bound, side.share_up_to(*bound))));
             // What was never answered keeps the curve below one to the end.
             points.extend(points.last().map(|(_, share)| (span.end, *share)));
             line(&mut chart, points, colour.stroke_width(3))?;
         }
         let hit = |bound: f64| {
             let ((left, top), (right, bottom)) = (pixel(&chart, lower(bound), 1.0), pixel(&chart, bound, 0.0));
-            Hit { place: [left, top, right, bottom], says: says(row, bound, share_up_to, "up to") }
+            Hit { place: [left, top, right, bottom], says: says(row, bound, Histogram::share_up_to, "up to") }
         };
         Ok(bounds(row).into_iter().map(hit).collect())
     })
@@ -100,7 +88,7 @@ pub(in super::super) fn cumulative(row: &DistributionRow) -> Result<Option<Marku
 /// How often each side's gaps were so long, on logarithmic axes: a stall that one in a million suffers is to be seen.
 pub(in super::super) fn gaps(row: &DistributionRow) -> Result<Option<Markup>, RenderError> {
     let Some(span) = span(row) else { return Ok(None) };
-    let shares = sides(row).flat_map(|(_, side, _)| bounds(row).into_iter().map(move |bound| share_in(side, bound)));
+    let shares = sides(row).flat_map(|(_, side, _)| bounds(row).into_iter().map(move |bound| side.share_in(bound)));
     let least = shares.filter(|share| *share > LEAST_SHARE).reduce(f64::min).unwrap_or(LEAST_SHARE) / 2.0;
     let name = format!("Histogram of {}", row.metric.label());
     draw(&name, SIZE, |area| {
@@ -112,7 +100,7 @@ pub(in super::super) fn gaps(row: &DistributionRow) -> Result<Option<Markup>, Re
             let bar = |bound: f64, share: f64| {
                 Rectangle::new([(lower(bound), least), (bound, share)], colour.mix(0.25).filled())
             };
-            let held = bounds(row).into_iter().map(|bound| (bound, share_in(side, bound)));
+            let held = bounds(row).into_iter().map(|bound| (bound, side.share_in(bound)));
             let held: Vec<(f64, f64)> = held.filter(|(_, share)| *share > least).collect();
             chart.draw_series(held.iter().map(|(bound, share)| bar(*bound, *share))).map_err(failed)?;
             let outline = |(bound, share): (f64, f64)| {
@@ -122,7 +110,7 @@ pub(in super::super) fn gaps(row: &DistributionRow) -> Result<Option<Markup>, Re
         }
         let hit = |bound: f64| {
             let ((left, top), (right, bottom)) = (pixel(&chart, lower(bound), 1.0), pixel(&chart, bound, least));
-            Hit { place: [left, top, right, bottom], says: says(row, bound, share_in, "up to") }
+            Hit { place: [left, top, right, bottom], says: says(row, bound, Histogram::share_in, "up to") }
         };
         Ok(bounds(row).into_iter().map(hit).collect())
     })
