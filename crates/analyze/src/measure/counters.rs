@@ -71,6 +71,11 @@ fn unit(series: &Series) -> f64 {
     if matches!(series.part, Part::Bucket(_)) { 1.0 } else { series.unit_factor() }
 }
 
+/// How long the runs were watched together, seconds: one that is not placed in time adds nothing, to this as to growth.
+pub(crate) fn watched(runs: &[RunEvidence]) -> f64 {
+    runs.iter().filter_map(|run| Some(run.span()?.length()?.0)).sum()
+}
+
 /// A quotient over something that the window saw none of.
 pub(crate) fn no_traffic(what: impl Into<String>) -> Missing {
     Missing {

@@ -1,7 +1,7 @@
 //! The queue in front of the prompts' computation, as one server of a known load.
 
 use super::{
-    counters::{growth_in, means_can_be_told, runs_of},
+    counters::{growth_in, means_can_be_told, runs_of, watched},
     first_token_waits::FirstTokenWaits,
     prefill_rate::PrefillRate,
     replicas::replicas,
@@ -59,7 +59,7 @@ fn of_histogram(side: &Side<'_>) -> Result<(Load, u64, Source), Missing> {
     let tokens = growth_in(runs, Signal::PrefillComputedTokens, Part::Sum)?;
     let (count, squares) = moments(runs, tokens.value)?;
     let per_token = 1.0 / rate.rate.value.0;
-    let seconds = seconds(runs) * replicas(runs) as f64;
+    let seconds = watched(runs) * replicas(runs) as f64;
     let load = Load::of(count, tokens.value * per_token, squares * per_token * per_token, seconds);
     let source = Source::Derived {
         by: "prompts at the prefill rate as a queue of one server".into(),
@@ -124,14 +124,9 @@ fn of_rows(side: &Side<'_>) -> Option<(Load, u64, Source)> {
     let (sum, squares) =
         waits.rows.iter().fold((0.0, 0.0), |(sum, squares), row| (sum + row.own, squares + row.own * row.own));
     let n = waits.rows.len();
-    let load = Load::of(n as f64, sum, squares, seconds(runs) * replicas(runs) as f64)?;
+    let load = Load::of(n as f64, sum, squares, watched(runs) * replicas(runs) as f64)?;
     let source = Source::Derived { by: "prompts' own times as a queue of one server".into(), from: runs_of(runs) };
     Some((load, n as u64, source))
-}
-
-/// Length of the windows together.
-fn seconds(runs: &[RunEvidence]) -> f64 {
-    runs.iter().filter_map(|run| Some(run.span()?.length()?.0)).sum()
 }
 
 fn nothing() -> Missing {

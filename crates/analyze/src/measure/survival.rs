@@ -1,6 +1,10 @@
 //! How long a block of the prefix cache survives.
 
-use super::{counters::growth, kv_pool::KvPool, replicas::replicas};
+use super::{
+    counters::{growth, watched},
+    kv_pool::KvPool,
+    replicas::replicas,
+};
 use crate::side::{Measure, Side};
 use firstcheck_model::{
     evidence::RunEvidence,
@@ -36,7 +40,7 @@ impl Measure for Survival {
         let prompt = growth(side, Signal::PromptTokens, Part::Value)?;
         let hits = growth(side, Signal::PrefixHits, Part::Value)?;
         let answers = growth(side, Signal::GenerationTokens, Part::Value)?;
-        let window: f64 = runs.iter().filter_map(|run| Some(run.span()?.length()?.0)).sum();
+        let window = watched(runs);
         let replicas = replicas(runs) as f64;
         let written = ((prompt.value - hits.value).max(0.0) + answers.value) / window / replicas;
         if !(written > 0.0 && written.is_finite()) {

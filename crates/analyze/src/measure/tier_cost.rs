@@ -1,7 +1,7 @@
 //! What a second KV tier costs its requests, and what it saves them.
 
 use super::{
-    counters::{growth, growth_in},
+    counters::{Growth, growth, growth_in, no_traffic, watched},
     prefill_rate::PrefillRate,
     replicas::replicas,
     waiting_moments::WaitingMoments,
@@ -12,7 +12,7 @@ use crate::{
 };
 use firstcheck_model::{
     evidence::RunEvidence,
-    measurement::{Measurement, Missing, Source, Why},
+    measurement::{Measurement, Missing, Source},
     signal::{Part, Signal},
     unit::{Bytes, Ratio, Seconds, Tokens},
 };
@@ -49,11 +49,7 @@ impl Measure for TierCost {
         let prompt = growth(side, Signal::PromptTokens, Part::Value)?;
         let n = prompt.value.round() as u64;
         if prompt.value <= 0.0 {
-            return Err(Missing {
-                what: "prompts in the window".into(),
-                why: Why::ZeroDenominator,
-                obtain: "measure a window with traffic: firstcheck run --url URL".into(),
-            });
+            return Err(no_traffic("prompts in the window"));
         }
         let seconds = |value: f64, source: Source| Measurement { value: Seconds(value), interval: None, n, source };
         let queue = growth(side, Signal::QueueTime, Part::Sum);
@@ -115,12 +111,15 @@ fn deferred_share(side: &Side<'_>) -> f64 {
     if known && all > 0.0 { (deferred / all).min(1.0) } else { 1.0 }
 }
 
-type Grown = Result<super::counters::Growth, Missing>;
+type Grown = Result<Growth, Missing>;
 
 fn busy(runs: &[RunEvidence], loads: &Grown, stores: &Grown) -> Result<Measurement<Ratio>, Missing> {
     let (loads, stores) = (loads.as_ref().map_err(Clone::clone)?, stores.as_ref().map_err(Clone::clone)?);
-    let window: f64 = runs.iter().filter_map(|run| Some(run.span()?.length()?.0)).sum();
-    let share = (loads.value + stores.value) / window.max(1e-9) / replicas(runs) as f64;
+    let window = watched(runs);
+    if window <= 0.0 {
+        return Err(Missing::not_exposed("how long the runs were watched", "firstcheck run --url URL"));
+    }
+    let share = (loads.value + stores.value) / window / replicas(runs) as f64;
     let from = vec![loads.source.clone(), stores.source.clone()];
     let source = Source::Derived { by: "time of loads and stores / window".into(), from };
     Ok(Measurement { value: Ratio(share), interval: None, n: 1, source })
@@ -130,7 +129,7 @@ fn operation(runs: &[RunEvidence]) -> Result<Measurement<Bytes>, Missing> {
     let sum = growth_in(runs, Signal::KvLoadSize, Part::Sum)?;
     let count = growth_in(runs, Signal::KvLoadSize, Part::Count)?;
     if count.value <= 0.0 {
-        return Err(super::counters::no_traffic("operations that load KV in the window"));
+        return Err(no_traffic("operations that load KV in the window"));
     }
     let source = Source::Derived { by: "mean size of a load operation".into(), from: vec![sum.source, count.source] };
     let n = count.value.round() as u64;

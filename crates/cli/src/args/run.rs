@@ -241,6 +241,15 @@ pub enum ApiArg {
     Completions,
 }
 
+impl From<ApiArg> for firstcheck_load::Api {
+    fn from(api: ApiArg) -> Self {
+        match api {
+            ApiArg::Chat => Self::Chat,
+            ApiArg::Completions => Self::Completions,
+        }
+    }
+}
+
 /// State of the prefix cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CacheArg {

@@ -4,7 +4,7 @@ use crate::{
     case::Case,
     declare_check,
     measure::{
-        counters::{growth, runs_of},
+        counters::{growth, runs_of, watched},
         preemptions::Preemptions,
         prompt_reuse::PromptReuse,
         prompt_work::PromptWork,
@@ -163,8 +163,7 @@ fn other_prompts(
         return Some(now.hit_rate.fact("the prefix cache is off, the base's is on"));
     }
     let change = now.prompt.value.0 / before.prompt.value.0 - 1.0;
-    let seconds =
-        |side: &Side<'_>| -> f64 { side.evidence.runs.iter().filter_map(|run| Some(run.span()?.length()?.0)).sum() };
+    let seconds = |side: &Side<'_>| watched(&side.evidence.runs);
     // Of both sides the same: what the servers finished, or what the clients sent.
     let served = |side: &Side<'_>| side.measure::<Served>().ok().map(|served| served.finished.value);
     let sent = |side: &Side<'_>| side.evidence.runs.iter().flat_map(RunEvidence::window).count() as f64;

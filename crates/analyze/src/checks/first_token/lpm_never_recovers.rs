@@ -6,7 +6,7 @@ use crate::{
     measure::{
         arrivals::{Arrived, arrived, burst, sent},
         client_ttft::ClientTtft,
-        counters::{growth, growth_in, no_traffic},
+        counters::{growth, growth_in, no_traffic, watched},
         last_third::{LastThird, queue, total, wait_against_cached},
         prompt_work::PromptWork,
         stalls::Stalls,
@@ -102,12 +102,8 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     if now < params.slower * usual || now - usual < params.late {
         return Ok(Outcome::Absent { why: facts });
     }
-    let too_short = || Missing {
-        what: "arrivals of the base".into(),
-        why: Why::NotGiven,
-        obtain: "measure a calm time: firstcheck run --url URL".into(),
-    };
-    let base_sent = total(base.evidence, sent).filter(|sent| sent.count > 0.0).ok_or_else(too_short)?;
+    let none_sent = || Missing::not_given("arrivals of the base", "measure a calm time: firstcheck run --url URL");
+    let base_sent = total(base.evidence, sent).filter(|sent| sent.count > 0.0).ok_or_else(none_sent)?;
     let rates = |now: Arrived, before: Arrived, what: &str| {
         let fact = format!("{what} {:.2} requests/s in the last third, base {:.2}", now.rate(), before.rate());
         per_second(now, &third.ttft.source).fact(fact)
@@ -258,9 +254,12 @@ fn flushed(after: &After<'_>, explained: bool) -> Result<Weighed, Missing> {
     Ok(Weighed::by(!explained && fall >= after.params.drop, vec![hits]))
 }
 
+/// Waiting requests up to which nobody waits: one is on its way into the batch.
+const NOBODY_WAITS: f64 = 1.0;
+
 fn collector(after: &After<'_>) -> Result<Weighed, Missing> {
     let queue = queue(&after.third.evidence)?;
-    if queue.value.0 > 1.0 {
+    if queue.value.0 > NOBODY_WAITS {
         return Ok(Weighed::Excludes(vec![length(&queue)]));
     }
     let stalls = after.side.measure::<Stalls>()?;
@@ -281,18 +280,17 @@ fn collector(after: &After<'_>) -> Result<Weighed, Missing> {
 }
 
 fn delayer(after: &After<'_>) -> Result<Weighed, Missing> {
-    let share = |side: &Side<'_>, seconds: f64| -> Result<f64, Missing> {
-        Ok(growth_in(&side.evidence.runs, Signal::PrefillDelay, Part::Sum)?.value / seconds)
+    let share = |side: &Side<'_>| -> Result<f64, Missing> {
+        let runs = &side.evidence.runs;
+        Ok(growth_in(runs, Signal::PrefillDelay, Part::Sum)?.value / watched(runs))
     };
     let print = fingerprint::of(after.side.evidence);
     if let Some(engine) = print.get(field::ENGINE).filter(|engine| !is_sglang(engine)) {
         let source = Source::Derived { by: "fingerprint".into(), from: Vec::new() };
         return Ok(Weighed::Excludes(vec![Fact::told(format!("{engine} has no prefill delayer"), source)]));
     }
-    let seconds =
-        |side: &Side<'_>| -> f64 { side.evidence.runs.iter().filter_map(|run| Some(run.span()?.length()?.0)).sum() };
-    let now = share(after.side, seconds(after.side))?;
-    let before = share(after.base, seconds(after.base))?;
+    let now = share(after.side)?;
+    let before = share(after.base)?;
     let source = growth_in(&after.side.evidence.runs, Signal::PrefillDelay, Part::Sum)?.source;
     let measured = Measurement { value: Ratio(now), interval: None, n: 1, source };
     let fact = measured.fact(format!(

@@ -1,7 +1,7 @@
 //! The probe: requests of one's own, where the user allows them.
 
 use crate::{
-    args::{ApiArg, LiveArgs, ProbeArgs},
+    args::{LiveArgs, ProbeArgs},
     commands::{
         new_folder,
         run::{interrupt, workload::random},
@@ -11,7 +11,7 @@ use crate::{
 };
 use anyhow::{Context as _, bail};
 use firstcheck_experiment::probe::{self, Budget};
-use firstcheck_load::{Api, Control, Key, Target};
+use firstcheck_load::{Control, Key, Target};
 use firstcheck_observe::Address;
 use firstcheck_report::number;
 use std::{path::PathBuf, sync::Arc};
@@ -31,10 +31,7 @@ pub(super) fn send(
         bail!("a probe sends a key (--key-env) or headers (--header), no user and password: leave out --user-env");
     }
     let mut target = Target::new(address.root());
-    target.api = match args.endpoint {
-        ApiArg::Chat => Api::Chat,
-        ApiArg::Completions => Api::Completions,
-    };
+    target.api = args.endpoint.into();
     target.model = args.model.clone();
     target.headers = live.header.clone();
     target.key = live.key_env.as_deref().map(Key::from_env).transpose()?;

@@ -5,13 +5,13 @@ use super::{
     workload::{Workload, random},
 };
 use crate::{
-    args::{ApiArg, AskArgs, RecordArgs, RunArgs},
+    args::{AskArgs, RecordArgs, RunArgs},
     commands::new_folder,
     config::Config,
 };
 use anyhow::Context as _;
 use anyhow::bail;
-use firstcheck_load::{Api, Key, Limits, Options, Scrape, Spans, Target};
+use firstcheck_load::{Key, Limits, Options, Scrape, Spans, Target};
 use firstcheck_model::{TOOL, report::Unread, run::RunId, slo::Slo};
 use firstcheck_observe::{
     Address,
@@ -106,10 +106,7 @@ pub(in crate::commands) fn target(url: Address, args: AskArgs) -> anyhow::Result
         bail!("{url} has a query, which would not be sent: leave it out");
     }
     let mut target = Target::new(url);
-    target.api = match args.endpoint {
-        ApiArg::Chat => Api::Chat,
-        ApiArg::Completions => Api::Completions,
-    };
+    target.api = args.endpoint.into();
     target.model = args.model;
     target.streaming = !args.no_stream;
     target.extra_body = args.extra_body.unwrap_or_default();

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     case::Case,
     measure::{
-        counters::runs_of,
+        counters::{runs_of, watched},
         first_token_waits::FirstTokenWaits,
         kv_pool::KvPool,
         latency_means::LatencyMeans,
@@ -178,8 +178,7 @@ fn by_histogram(
     let per_token = 1.0 / rate.rate.value.0;
     let sum: f64 = long.iter().map(|(tokens, count)| tokens * count * per_token).sum();
     let squares: f64 = long.iter().map(|(tokens, count)| (tokens * per_token).powi(2) * count).sum();
-    let seconds: f64 = runs.iter().filter_map(|run| Some(run.span()?.length()?.0)).sum();
-    let load = Load::of(count, sum, squares, seconds * replicas(runs) as f64);
+    let load = Load::of(count, sum, squares, watched(runs) * replicas(runs) as f64);
     // A utilisation of 1 by long prompts alone is no steady state: any wait follows from it.
     let predicted = load.map_or(0.0, |load| load.mean_wait().unwrap_or(f64::INFINITY));
     let fact = rate.rate.fact(format!(
