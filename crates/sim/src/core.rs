@@ -108,14 +108,6 @@ impl Core {
         }
     }
 
-    /// The same of each attention rank with requests of its own; empty where there is one.
-    pub(crate) fn ranks(&self) -> &[StepShape] {
-        match self {
-            Self::Vllm { scheduler, .. } => &scheduler.batch.ranks,
-            Self::Sglang(_) => &[],
-        }
-    }
-
     /// What else its time depends on.
     pub(crate) fn load(&self) -> Load {
         match self {

@@ -8,10 +8,10 @@
 //! **What is modelled** of vLLM V1: continuous batching with a token budget and chunked prefill, admission in order of
 //! arrival or priority with the full-prompt gate, paged KV blocks with chained hashes and lazy eviction, preemption by
 //! recompute, steps decided ahead of results, drafts and their verification, structured output, a second KV tier, images;
-//! of SGLang: its scheduler over a radix tree. Of both: CUDA graphs, ranks that wait for one another, host and frontend
+//! of SGLang: its scheduler over a radix tree. Of both: CUDA graphs, ranks that wait for one another, attention
+//! ranks with requests of their own, host and frontend
 //! time, pauses, spread of step times. Everything that can misbehave is a named parameter of [`EngineConfig`] whose
-//! default is healthy. **What is not**: other attention kinds, LoRA, pipelined layers; attention ranks with requests of
-//! their own share one KV pool.
+//! default is healthy. **What is not**: other attention kinds, LoRA, pipelined layers.
 //!
 //! # Example: one request, alone
 //! ```
@@ -55,9 +55,9 @@ pub mod step;
 pub mod timing;
 
 pub use config::{
-    AllReduce, ClassAcceptance, ConfigError, DataParallel, Defects, Encoder, EngineConfig, EngineKind, Experts,
-    Frontend, GraphMode, Graphs, Host, LateRank, Offload, Parallel, Pause, PauseClock, Policy, SchedulePolicy, Sglang,
-    SlowRank, Speculation, Structured,
+    AllReduce, ClassAcceptance, ConfigError, DataRank, Defects, Encoder, EngineConfig, EngineKind, Experts, Frontend,
+    GraphMode, Graphs, Host, LateRank, Offload, Parallel, Pause, PauseClock, Policy, SchedulePolicy, Sglang, SlowRank,
+    Speculation, Structured,
 };
 pub use deployment::{Deployment, DeploymentError, Scenario};
 pub use engine::{Death, Engine, Finished, Output, Refusal, Spoken, StepResult};

@@ -18,7 +18,7 @@ impl EngineConfig {
             ("max_model_len", self.max_model_len.to_string(), after.max_model_len.to_string()),
             ("enable_prefix_caching", self.enable_prefix_caching.to_string(), after.enable_prefix_caching.to_string()),
             ("model_seed", self.model_seed.to_string(), after.model_seed.to_string()),
-            ("parallel.data.ranks", self.parallel.data.ranks.to_string(), after.parallel.data.ranks.to_string()),
+            ("parallel.data", format!("{:?}", self.parallel.data), format!("{:?}", after.parallel.data)),
             ("speculation", is_on(&self.speculation), is_on(&after.speculation)),
             ("offload", is_on(&self.offload), is_on(&after.offload)),
             ("encoder", is_on(&self.encoder), is_on(&after.encoder)),

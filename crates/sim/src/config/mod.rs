@@ -28,7 +28,7 @@ pub use host::{Host, Pause, PauseClock};
 pub use machine::{Machine, Throttle};
 pub use memory::{HostMemory, Leak, LeakKind, Leaker, Memory};
 pub use offload::Offload;
-pub use parallel::{AllReduce, DataParallel, Experts, LateRank, Parallel, SlowRank};
+pub use parallel::{AllReduce, DataRank, Experts, LateRank, Parallel, SlowRank};
 pub use sglang::{SchedulePolicy, Sglang};
 pub use speculation::{ClassAcceptance, Speculation};
 pub use structured::Structured;

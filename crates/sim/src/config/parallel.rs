@@ -13,8 +13,8 @@ pub struct Parallel {
     pub late_rank: Option<LateRank>,
     /// A rank whose GPU is slow; the others wait for it.
     pub slow_rank: Option<SlowRank>,
-    /// Attention ranks with requests of their own.
-    pub data: DataParallel,
+    /// Which attention rank of a server the engine is.
+    pub data: DataRank,
     /// Experts spread over ranks.
     pub experts: Option<Experts>,
 }
@@ -57,23 +57,21 @@ pub struct SlowRank {
     pub factor: f64,
 }
 
-/// Attention ranks that hold requests of their own and take every step together: a step lasts as long as its slowest
-/// rank. Each rank has the token budget for itself; the KV pool is one for all (a simplification).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Which attention rank of a server an engine is. The ranks of a server have requests, a queue and a KV pool of their own,
+/// and take every step together: their experts exchange tokens in each layer, so that a step of all lasts as long as the
+/// slowest rank's, and a rank with nothing to do takes an empty step beside the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct DataParallel {
-    /// Ranks; 1: none but one.
-    pub ranks: u32,
-    /// Share of requests that go to rank 0 besides its turn: 0 is a fair turn, 1 all of them.
-    pub skew: f64,
-    /// Whether every rank computes as many tokens as the one with most, padding the rest, and graphs are off for all
-    /// when one rank has a prompt in hand.
-    pub padded: bool,
+pub struct DataRank {
+    /// Which, from 0.
+    pub rank: u32,
+    /// Of how many; 1: the engine steps by itself.
+    pub of: u32,
 }
 
-impl Default for DataParallel {
+impl Default for DataRank {
     fn default() -> Self {
-        Self { ranks: 1, skew: 0.0, padded: false }
+        Self { rank: 0, of: 1 }
     }
 }
 
@@ -113,8 +111,8 @@ impl Parallel {
         if let Some(slow) = self.slow_rank {
             within("parallel.slow_rank.factor", slow.factor, 1.0, 1e4, "1 to 10000")?;
         }
-        within("parallel.data.ranks", self.data.ranks, 1, 1024, "1 to 1024")?;
-        share("parallel.data.skew", self.data.skew)?;
+        within("parallel.data.of", self.data.of, 1, 1024, "1 to 1024")?;
+        within("parallel.data.rank", self.data.rank, 0, self.data.of - 1, "less than parallel.data.of")?;
         let Some(experts) = self.experts else { return Ok(()) };
         within("parallel.experts.ranks", experts.ranks, 1, 4096, "1 to 4096")?;
         share("parallel.experts.share", experts.share)?;

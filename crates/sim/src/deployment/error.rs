@@ -27,6 +27,21 @@ pub enum DeploymentError {
         /// Replicas that do both.
         unified: usize,
     },
+    /// Attention ranks that are not those of one server.
+    #[error(
+        "rank {rank} of {of} stands at place {place} of {count} replicas: the ranks of a server are all its replicas, in \
+         order, and serve whole requests"
+    )]
+    Ranks {
+        /// The place.
+        place: usize,
+        /// The rank that stands there.
+        rank: u32,
+        /// Ranks that its server has, by its own account.
+        of: u32,
+        /// Replicas.
+        count: usize,
+    },
     /// A parameter outside its range.
     #[error("{name} is {value}, but must be {expected}")]
     OutOfRange {

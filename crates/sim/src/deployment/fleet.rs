@@ -253,6 +253,7 @@ impl Fleet {
         while let Some(arrival) = self.handover.as_mut().and_then(|handover| handover.arrive(now_ns)) {
             self.take_over(now_ns, arrival, &mut sink);
         }
+        let together = self.deployment().steps_together();
         for (place, member) in self.members.iter_mut().enumerate() {
             if member.due_ns() > now_ns {
                 continue;
@@ -274,7 +275,23 @@ impl Fleet {
                     }
                 }
             }
-            member.begin(resume_ns);
+            if !together {
+                member.begin(resume_ns);
+            }
+        }
+        if together && self.members.iter().any(|member| member.due_ns() <= now_ns) {
+            self.step_together(resume_ns);
+        }
+    }
+
+    /// All ranks of the server begin a step, which ends when the slowest has ended its own part.
+    fn step_together(&mut self, at_ns: i64) {
+        if self.members.iter().any(Member::in_step) {
+            return;
+        }
+        self.members.iter_mut().for_each(|member| member.begin(at_ns));
+        if let Some(end_ns) = self.members.iter().filter_map(Member::own_end_ns).max() {
+            self.members.iter_mut().for_each(|member| member.step_until(end_ns));
         }
     }
 

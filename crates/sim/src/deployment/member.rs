@@ -24,6 +24,8 @@ pub(crate) struct Member {
     engine: Engine,
     /// Whether a step is in hand.
     stepping: bool,
+    /// Whether it takes an empty step beside other ranks of its server.
+    empty_step: bool,
     /// End of the step in hand, or when its core could next take a request in.
     due_ns: i64,
     /// Arrivals are handed in in order.
@@ -43,6 +45,7 @@ impl Member {
             asked: config,
             start,
             stepping: false,
+            empty_step: false,
             due_ns: NEVER,
             latest_arrival_ns: i64::MIN,
             // Before the run, but for the first: virtual time starts with it.
@@ -101,14 +104,14 @@ impl Member {
     pub(super) fn abort(&mut self, now_ns: i64, id: RequestId) -> bool {
         let there = self.engine.abort(id);
         // What stood behind it may be admitted now.
-        if there && !self.stepping {
+        if there && !self.in_step() {
             self.due_ns = self.due_ns.min(now_ns);
         }
         there
     }
 
     fn look_again(&mut self, now_ns: i64) {
-        if !self.stepping
+        if !self.in_step()
             && let Some(ready_ns) = self.engine.next_ready_ns()
         {
             self.due_ns = self.due_ns.min(ready_ns.max(now_ns));
@@ -117,6 +120,7 @@ impl Member {
 
     /// Ends the step in hand, if it ends now.
     pub(super) fn finish(&mut self, now_ns: i64) -> Option<StepResult<'_>> {
+        self.empty_step = false;
         let ends = std::mem::take(&mut self.stepping);
         ends.then(|| self.engine.finish_step(now_ns))
     }
@@ -128,6 +132,25 @@ impl Member {
             // What is ready and was not taken up waits for another event.
             None => self.due_ns = self.engine.next_ready_ns().filter(|ready_ns| *ready_ns > now_ns).unwrap_or(NEVER),
         }
+    }
+
+    /// Whether a step is in hand, be it an empty one.
+    pub(super) fn in_step(&self) -> bool {
+        self.stepping || self.empty_step
+    }
+
+    /// End of its own part of the step in hand; `None`: it has none.
+    pub(super) fn own_end_ns(&self) -> Option<i64> {
+        self.stepping.then_some(self.due_ns)
+    }
+
+    /// The step of all ranks of its server ends at `end_ns`: it waits for them, or takes an empty step beside them.
+    pub(super) fn step_until(&mut self, end_ns: i64) {
+        if self.stepping {
+            self.engine.wait_until(end_ns);
+        }
+        self.empty_step = !self.stepping;
+        self.due_ns = end_ns;
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -146,7 +169,7 @@ impl Member {
         let serving = EngineConfig { num_gpu_blocks: blocks, ..config.clone() };
         if self.is_up() && self.engine.reconfigure(now_ns, &serving).is_ok() {
             self.asked = config.clone();
-            if !self.stepping {
+            if !self.in_step() {
                 self.due_ns = self.due_ns.min(now_ns);
             }
             return false;
@@ -156,7 +179,7 @@ impl Member {
         self.engine = engine;
         (self.asked, self.start) = (config.clone(), start);
         self.restarts += 1;
-        (self.stepping, self.due_ns) = (false, NEVER);
+        (self.stepping, self.empty_step, self.due_ns) = (false, false, NEVER);
         self.latest_arrival_ns = i64::MIN;
         self.started_seconds = now_ns as f64 * 1e-9;
         true

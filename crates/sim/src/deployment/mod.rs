@@ -18,7 +18,10 @@ pub use patch::{PatchError, patched};
 pub use phase::{Call, ChangeCall, ChangeRow, Offer, Phase, Render, Row, Scenario};
 pub use transfer::{OnFailure, Transfer};
 
-use crate::{config::EngineConfig, router::Routing};
+use crate::{
+    config::{DataRank, EngineConfig},
+    router::Routing,
+};
 use error::in_range;
 use serde::{Deserialize, Serialize};
 
@@ -110,6 +113,22 @@ impl Deployment {
         Self::of(pool(Role::Prefill, prefill).chain(pool(Role::Decode, decode)).collect())
     }
 
+    /// One server of `ranks` attention ranks alike, requests in turn: each has requests of its own, and all take every
+    /// step together.
+    pub fn ranks(engine: &EngineConfig, ranks: u32) -> Self {
+        let rank = |rank| {
+            let mut engine = engine.clone();
+            engine.parallel.data = DataRank { rank, of: ranks };
+            Replica { role: Role::Unified, engine }
+        };
+        Self::of((0..ranks).map(rank).collect())
+    }
+
+    /// Whether its replicas are attention ranks of one server.
+    pub fn steps_together(&self) -> bool {
+        self.replicas.first().is_some_and(|replica| replica.engine.parallel.data.of > 1)
+    }
+
     fn of(replicas: Vec<Replica>) -> Self {
         Self {
             replicas,
@@ -125,8 +144,12 @@ impl Deployment {
         self.replicas.iter_mut().for_each(|replica| change(&mut replica.engine));
     }
 
-    /// Name of a replica: its role and its number within the role (`replica-0`, `prefill-1`).
+    /// Name of a replica: its role and its number within the role (`replica-0`, `prefill-1`, and `rank-2` of a server of
+    /// ranks).
     pub fn name_of(&self, replica: usize) -> String {
+        if self.steps_together() {
+            return format!("rank-{replica}");
+        }
         let role = self.replicas.get(replica).map_or(Role::Unified, |replica| replica.role);
         let before = self.replicas.iter().take(replica).filter(|other| other.role == role).count();
         format!("{}-{before}", role.name())
@@ -142,10 +165,10 @@ impl Deployment {
         self.replicas.iter().any(|replica| replica.role != Role::Unified)
     }
 
-    /// Name of the metrics page on which a replica is read: `main` where there is one only.
+    /// Name of the metrics page on which a replica is read: `main` where there is one only, as of a server of ranks.
     pub fn page_of(&self, replica: usize) -> String {
         match self.scrape {
-            ScrapeMode::EachReplica if self.replicas.len() > 1 => self.name_of(replica),
+            ScrapeMode::EachReplica if self.replicas.len() > 1 && !self.steps_together() => self.name_of(replica),
             _ => "main".into(),
         }
     }
@@ -164,6 +187,11 @@ impl Deployment {
             return Err(DeploymentError::Roles { prefill, decode, unified: count - prefill - decode });
         }
         for (place, replica) in self.replicas.iter().enumerate() {
+            let DataRank { rank, of } = replica.engine.parallel.data;
+            let fits = if self.steps_together() { (of as usize, rank as usize) == (count, place) } else { of == 1 };
+            if !fits || pools && of > 1 {
+                return Err(DeploymentError::Ranks { place, rank, of, count });
+            }
             let name = || self.name_of(place);
             replica.engine.validate().map_err(|source| DeploymentError::Engine { replica: name(), source })?;
         }

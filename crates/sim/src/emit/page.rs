@@ -13,7 +13,7 @@ pub struct Process {
     pub resident_bytes: Option<f64>,
 }
 
-pub(super) fn render(families: &[Family<'_>], model: &str) -> String {
+pub(crate) fn render(families: &[Family<'_>], model: &str) -> String {
     let mut text = String::with_capacity(48 * 1024);
     for family in families {
         let kind = match family.kind {

@@ -24,6 +24,7 @@ pub fn line(record: &StepRecord) -> String {
         "device": record.device_seconds,
         "host": record.host_seconds,
         "pause": record.pause_seconds,
+        "wait": record.wait_seconds,
     });
     if let (false, Some(fields)) = (record.ranks.is_empty(), line.as_object_mut()) {
         let ranks: Vec<Value> = record.ranks.iter().enumerate().map(of_rank).collect();

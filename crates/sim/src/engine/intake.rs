@@ -1,10 +1,7 @@
 //! Requests on their way to the core, and away from it.
 
 use super::{Engine, Refusal};
-use crate::{
-    kv_cache::hash::mix,
-    request::{Life, NewRequest, RequestId, RequestState, Status},
-};
+use crate::request::{Life, NewRequest, RequestId, RequestState, Status};
 
 impl Engine {
     /// Hands in a request that arrived at `now_ns`. The core takes it in between two steps, once the frontend's time
@@ -55,7 +52,6 @@ impl Engine {
             in_flight: 0,
             placeholders: 0,
             drafts: 0,
-            rank: 0,
             blocked_until_ns: i64::MIN,
             images_encoded: 0,
             found: (0, 0),
@@ -141,26 +137,14 @@ impl Engine {
                 return;
             }
             self.incoming.pop_front();
-            let rank = self.rank_of_next();
             let request = &mut self.slots[slot];
             request.status = Status::Waiting;
             request.life.queued_ns = now_ns;
-            request.rank = rank;
             if let Some(schema) = request.features.schema {
                 request.blocked_until_ns = self.grammars.ready_ns(&self.config.structured, schema, now_ns);
             }
             self.taken_in += 1;
             self.core.enqueue(slot, &self.config, &self.slots);
         }
-    }
-
-    /// The attention rank of the next request: in turn, but for the share that always goes to the first.
-    fn rank_of_next(&self) -> u32 {
-        let data = &self.config.parallel.data;
-        if data.ranks == 1 {
-            return 0;
-        }
-        let uniform = (mix(self.taken_in ^ 0x7261_6e6b) >> 11) as f64 / (1u64 << 53) as f64;
-        if uniform < data.skew { 0 } else { (self.taken_in % u64::from(data.ranks)) as u32 }
     }
 }

@@ -310,6 +310,12 @@ impl Engine {
         Some(now_ns.saturating_add(length_ns))
     }
 
+    /// The attention ranks beside it take until `end_ns` for the step in hand: it waits for them.
+    pub(crate) fn wait_until(&mut self, end_ns: i64) {
+        self.record.wait_seconds = end_ns.saturating_sub(self.record.ends_ns).max(0) as f64 * 1e-9;
+        self.record.ends_ns = self.record.ends_ns.max(end_ns);
+    }
+
     /// Whether the core has had nothing to do since its last step: what comes next had not come by then.
     fn is_asleep(&self) -> bool {
         let came_later = |(ready_ns, _): &(i64, u32)| self.ended_ns.is_none_or(|ended_ns| *ready_ns > ended_ns);
@@ -321,12 +327,13 @@ impl Engine {
         let mut load = Load { woken, ..self.core.load() };
         load.stalled_seconds += self.grammars.take_stall_ns() as f64 * 1e-9;
         self.record.index = self.stats.steps;
-        let seconds = self.step.seconds(self.core.shape(), self.core.ranks(), &load, &mut self.record);
+        let seconds = self.step.seconds(self.core.shape(), &load, &mut self.record);
         let length_ns = ((seconds * self.noise.factor() * 1e9).round() as i64).max(1);
         let paused_ns = self.pauses.within(self.clocks(now_ns), length_ns);
         self.record.began_ns = now_ns;
         self.record.ends_ns = now_ns.saturating_add(length_ns + paused_ns);
         self.record.pause_seconds = paused_ns as f64 * 1e-9;
+        self.record.wait_seconds = 0.0;
         length_ns + paused_ns
     }
 

@@ -5,7 +5,7 @@
 
 use super::Rig;
 use crate::{
-    config::{DataParallel, Encoder, EngineConfig, EngineKind, Experts, Offload, SchedulePolicy, Speculation},
+    config::{Encoder, EngineConfig, EngineKind, Experts, Offload, SchedulePolicy, Speculation},
     deployment::Deployment,
     kv_cache::hash::mix,
     language::sampling::Sampling,
@@ -111,13 +111,19 @@ pub const TENSOR_PARALLEL: Scene = Scene {
     apply: |rig| rig.deployment.each_engine(|engine| engine.timing = Timing::Preset(Preset::H100Llama70bTp4)),
 };
 
+/// Attention ranks of [`DATA_RANKS`].
+const RANKS: u32 = 4;
+
 /// Attention ranks with requests of their own.
 pub const DATA_RANKS: Scene = Scene {
     slug: "data-ranks",
-    doc: "four attention ranks with requests of their own, which meet in each step",
+    doc: "one server of four attention ranks with requests of their own, which take every step together",
     apply: |rig| {
-        let data = DataParallel { ranks: 4, ..DataParallel::default() };
-        rig.deployment.each_engine(|engine| engine.parallel.data = data);
+        let deployment = &rig.deployment;
+        if let Some(engine) = deployment.replicas.first().map(|replica| replica.engine.clone()) {
+            let ranks = Deployment::ranks(&engine, RANKS);
+            rig.deployment = Deployment { client: deployment.client, scrape: deployment.scrape, ..ranks };
+        }
     },
 };
 

@@ -115,8 +115,6 @@ pub struct RequestState {
     pub(crate) placeholders: u32,
     /// Drafted tokens that wait to be verified.
     pub(crate) drafts: u32,
-    /// Attention rank that holds it.
-    pub(crate) rank: u32,
     /// Until when it may not be admitted: its grammar is compiled, or its KV copied.
     pub(crate) blocked_until_ns: i64,
     /// Images of which the embeddings are there.

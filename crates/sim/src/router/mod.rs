@@ -2,7 +2,7 @@
 
 mod prefix;
 
-use crate::deployment::DeploymentError;
+use crate::{deployment::DeploymentError, kv_cache::hash::mix};
 use prefix::PrefixIndex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -57,6 +57,8 @@ pub struct Routing {
     pub index_block_tokens: u32,
     /// Most blocks that the index remembers; the oldest are forgotten first.
     pub index_blocks: u32,
+    /// Share of the requests that go to the first replica whatever the policy says, 0 to 1.
+    pub skew: f64,
 }
 
 impl Default for Routing {
@@ -69,6 +71,7 @@ impl Default for Routing {
             imbalance: None,
             index_block_tokens: 64,
             index_blocks: 1 << 20,
+            skew: 0.0,
         }
     }
 }
@@ -80,6 +83,7 @@ impl Routing {
             ("routing.load_interval_seconds", self.load_interval_seconds, 0.0, 3600.0, "0 to 3600 s"),
             ("routing.load_tokens", self.load_tokens, 0.0, 1e6, "0 to 1000000"),
             ("routing.imbalance", self.imbalance.unwrap_or(0.0), 0.0, 1e6, "0 to 1000000"),
+            ("routing.skew", self.skew, 0.0, 1.0, "0 to 1"),
             ("routing.index_block_tokens", f64::from(self.index_block_tokens), 1.0, 65_536.0, "1 to 65536"),
             ("routing.index_blocks", f64::from(self.index_blocks), 1.0, 268_435_456.0, "1 to 268435456"),
         ];
@@ -96,6 +100,8 @@ impl Routing {
 #[derive(Debug, Clone)]
 pub(crate) struct Router {
     routing: Routing,
+    /// Requests that it has chosen for.
+    chosen: u64,
     /// Who comes next in turn.
     turn: usize,
     /// Requests that it has sent to each replica and not yet seen the end of.
@@ -119,6 +125,7 @@ impl Router {
         Self {
             index: PrefixIndex::new(routing.index_block_tokens, routing.index_blocks),
             routing,
+            chosen: 0,
             turn: 0,
             in_flight: vec![0; replicas],
             read: vec![0.0; replicas],
@@ -155,8 +162,11 @@ impl Router {
 
     /// Chooses one of `candidates` (not empty) for a request and counts it in.
     pub(crate) fn choose(&mut self, candidates: &[usize], asked: Asked<'_>) -> usize {
+        self.chosen += 1;
         let replica = if let [only] = candidates {
             *only
+        } else if uniform(self.chosen) < self.routing.skew {
+            candidates[0]
         } else {
             match self.routing.policy {
                 RoutingPolicy::RoundRobin => self.in_turn(candidates),
@@ -247,4 +257,9 @@ impl Router {
         self.sessions.insert(session, replica);
         replica
     }
+}
+
+/// A number from 0 to 1 that belongs to a request, by the order of requests.
+fn uniform(number: u64) -> f64 {
+    (mix(number ^ 0x7261_6e6b) >> 11) as f64 / (1u64 << 53) as f64
 }

@@ -22,13 +22,13 @@ impl Scheduler {
     pub(super) fn admit(&mut self, bench: &mut Workbench<'_>) {
         let config = bench.config;
         let cap = self.prefill_cap(config);
-        let seats = config.max_num_seqs as usize * config.parallel.data.ranks as usize;
+        let seats = config.max_num_seqs as usize;
         let lookahead = config.speculation.as_ref().map_or(0, |drafting| drafting.tokens);
-        while !self.budget.is_spent() && self.running.len() < seats && !config.defects.stuck_head {
+        while self.budget > 0 && self.running.len() < seats && !config.defects.stuck_head {
             let Some(slot) = self.waiting.front().copied() else { break };
             let request = &mut bench.slots[slot];
-            let left = self.budget.of(request.rank);
-            if request.blocked_until_ns > bench.now_ns || request.in_flight > 0 || left == 0 {
+            let left = self.budget;
+            if request.blocked_until_ns > bench.now_ns || request.in_flight > 0 {
                 self.set_aside();
                 continue;
             }
@@ -62,7 +62,7 @@ impl Scheduler {
             }
             self.waiting.pop_front();
             self.running.push(slot);
-            self.budget.spend(request.rank, tokens);
+            self.budget -= tokens;
             settle(request, found, bench.now_ns, &mut self.batch.decisions);
             self.batch.rows.push(Scheduled { id: bench.slots.id_of(slot), tokens, samples: false, drafts: 0 });
         }

@@ -27,8 +27,6 @@ pub struct Scheduled {
 pub(crate) struct Batch {
     pub(crate) rows: Vec<Scheduled>,
     pub(crate) shape: StepShape,
-    /// Shapes of attention ranks with requests of their own; empty where there is one rank.
-    pub(crate) ranks: Vec<StepShape>,
     pub(crate) load: Load,
     pub(crate) decisions: Decisions,
     /// What the step's images need beyond the memory that there is: the engine will not survive it.
@@ -37,13 +35,9 @@ pub(crate) struct Batch {
 
 impl Batch {
     /// An empty step, its memory kept.
-    pub(super) fn begin(&mut self, config: &EngineConfig) {
+    pub(super) fn begin(&mut self) {
         self.rows.clear();
         self.shape = StepShape::default();
-        self.ranks.clear();
-        if config.parallel.data.ranks > 1 {
-            self.ranks.resize(config.parallel.data.ranks as usize, StepShape::default());
-        }
         self.load = Load::default();
         self.decisions = Decisions::default();
         self.out_of_memory = None;
@@ -61,9 +55,6 @@ impl Batch {
             request.in_flight += 1;
             row.samples = request.num_computed >= known;
             self.shape.add(prior, row.tokens, row.samples);
-            if let Some(rank) = self.ranks.get_mut(request.rank as usize) {
-                rank.add(prior, row.tokens, row.samples);
-            }
             if !row.samples || row.tokens > 1 + row.drafts {
                 self.load.prompt_rows += 1;
             }

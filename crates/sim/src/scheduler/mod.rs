@@ -5,7 +5,6 @@
 
 mod admit;
 mod batch;
-mod budget;
 mod preempt;
 mod running;
 
@@ -20,7 +19,6 @@ use crate::{
     language::Language,
     request::Slots,
 };
-use budget::Budget;
 use std::collections::VecDeque;
 
 /// What a step of the scheduler decided besides its batch.
@@ -52,7 +50,8 @@ pub(crate) struct Scheduler {
     pub(crate) images: Option<Images>,
     /// Steps decided.
     steps: u64,
-    budget: Budget,
+    /// Tokens that the step in hand may still compute.
+    budget: u32,
     hit: Vec<BlockId>,
     /// Heads of the queue that let others pass in this step, the first one first.
     aside: Vec<u32>,
@@ -98,8 +97,8 @@ impl Scheduler {
     }
 
     fn decide(&mut self, bench: &mut Workbench<'_>) {
-        self.batch.begin(bench.config);
-        self.budget.begin(bench.config);
+        self.batch.begin();
+        self.budget = bench.config.max_num_batched_tokens;
         if let Some(images) = &mut self.images {
             images.begin();
         }

@@ -20,8 +20,7 @@ impl Scheduler {
         if bench.config.policy == Policy::Priority
             && let Some(row) = self.batch.rows.iter().position(|row| row.id == id)
         {
-            let row = self.batch.rows.remove(row);
-            self.budget.return_(request.rank, row.tokens);
+            self.budget += self.batch.rows.remove(row).tokens;
         }
         bench.kv.free(request);
         request.life.thrown_out = Some((bench.now_ns, request.num_computed));

@@ -11,7 +11,7 @@ impl Scheduler {
         let cap = self.prefill_cap(config);
         let lookahead = config.speculation.as_ref().map_or(0, |drafting| drafting.tokens);
         let mut index = 0;
-        'requests: while index < self.running.len() && !self.budget.is_spent() {
+        'requests: while index < self.running.len() && self.budget > 0 {
             let slot = self.running[index];
             let request = &mut bench.slots[slot];
             if ends_with_what_is_in_flight(request) || defers_prompts && request.num_computed + 1 < request.num_known()
@@ -19,10 +19,10 @@ impl Scheduler {
                 index += 1;
                 continue;
             }
-            let (computed, rank) = (request.num_computed, request.rank);
+            let computed = request.num_computed;
             let behind = (request.num_known() + request.drafts).saturating_sub(computed);
             let room = (config.max_model_len - 1).saturating_sub(computed);
-            let mut tokens = behind.min(cap).min(self.budget.of(rank)).min(room);
+            let mut tokens = behind.min(cap).min(self.budget).min(room);
             if let (Some(images), Some(encoder)) = (&mut self.images, &config.encoder) {
                 tokens = images.allow(encoder, request, computed, tokens);
             }
@@ -42,7 +42,7 @@ impl Scheduler {
             let drafts = (computed + tokens).saturating_sub(request.num_known());
             request.drafts = 0;
             self.batch.rows.push(Scheduled { id: bench.slots.id_of(slot), tokens, samples: false, drafts });
-            self.budget.spend(rank, tokens);
+            self.budget -= tokens;
             index += 1;
         }
     }

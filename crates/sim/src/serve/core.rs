@@ -133,18 +133,26 @@ impl Shared {
     pub(super) fn page(&self) -> String {
         let reading = self.0.readings.get();
         self.0.readings.set(reading.wrapping_add(1));
-        let replicas = self.0.core.borrow().fleet.members().len();
-        self.page_of(reading % replicas).unwrap_or_default()
+        let pages = {
+            let fleet = &self.0.core.borrow().fleet;
+            if fleet.deployment().steps_together() { 1 } else { fleet.members().len() }
+        };
+        self.page_of(reading % pages).unwrap_or_default()
     }
 
-    /// The metrics page of a replica, if there is one of that number; with one series of the simulator's own: how late
+    /// The metrics page of a replica, if there is one of that number, which is that of all where they are ranks of a server; with one series of the simulator's own: how late
     /// a step was at worst.
     pub(super) fn page_of(&self, replica: usize) -> Option<String> {
         let core = self.0.core.borrow();
         let member = core.fleet.members().get(replica)?;
         let start_unix_seconds = self.0.started_unix.as_secs_f64() + member.started_seconds();
         let process = Process { start_unix_seconds, resident_bytes: resident_bytes() };
-        let mut page = metrics::page(member.engine(), &process);
+        let mut page = if core.fleet.deployment().steps_together() {
+            let ranks = core.fleet.members().iter().map(|rank| metrics::families(rank.engine(), &process));
+            metrics::render(&metrics::of_server(ranks), &member.engine().config().model_name)
+        } else {
+            metrics::page(member.engine(), &process)
+        };
         page.push_str(
             "# HELP firstcheck_sim:pacing_lag_seconds_max Longest delay of a step's end behind its due time.\n\
              # TYPE firstcheck_sim:pacing_lag_seconds_max gauge\n",

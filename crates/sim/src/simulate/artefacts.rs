@@ -14,7 +14,7 @@ use crate::{
 /// says so.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Artefacts {
-    /// `server-<replica>.log`: the server's log.
+    /// `server-<replica>.log`: the server's log; `server.log` of a server of attention ranks, for all of them.
     pub logs: bool,
     /// Whether the servers log at DEBUG.
     pub verbose: bool,
@@ -52,7 +52,7 @@ pub(super) struct Witness {
     dumps: Option<DumpWatch>,
 }
 
-/// The log of one replica, and what of the replica it has told already.
+/// The log of one server, and what it has told already of the replica, or of its ranks.
 #[derive(Debug)]
 struct Logged {
     log: ServerLog,
@@ -70,8 +70,9 @@ impl Witness {
             Logged { log, restarts: 0, dead: false }
         };
         let members = fleet.members().iter().enumerate();
+        let servers = if fleet.deployment().steps_together() { 1 } else { fleet.members().len() };
         Self {
-            logs: if artefacts.logs { members.map(logged).collect() } else { Vec::new() },
+            logs: if artefacts.logs { members.take(servers).map(logged).collect() } else { Vec::new() },
             steps: artefacts.steps.then(|| StepWatch::new(fleet)),
             dumps: artefacts.dumps.then(|| DumpWatch::new(fleet)),
         }
@@ -79,8 +80,11 @@ impl Witness {
 
     /// Writes what is due before `now_ns`, of the state that holds until then.
     pub(super) fn before(&mut self, fleet: &Fleet, now_ns: i64) {
-        for (logged, member) in self.logs.iter_mut().zip(fleet.members()) {
-            logged.log.advance(member.engine(), now_ns);
+        let ranks = fleet.deployment().steps_together();
+        for (place, member) in fleet.members().iter().enumerate() {
+            if let Some(logged) = self.logs.get_mut(if ranks { 0 } else { place }) {
+                logged.log.advance(member.engine(), now_ns);
+            }
         }
     }
 
@@ -109,7 +113,9 @@ impl Witness {
     /// The files.
     pub(super) fn into_attachments(self, deployment: &Deployment) -> Vec<Attachment> {
         let named = |(place, logged): (usize, Logged)| {
-            Attachment::text(format!("server-{}.log", deployment.name_of(place)), logged.log.into_text())
+            let of =
+                if deployment.steps_together() { String::new() } else { format!("-{}", deployment.name_of(place)) };
+            Attachment::text(format!("server{of}.log"), logged.log.into_text())
         };
         let steps = self.steps.map(|steps| steps.finish(deployment)).unwrap_or_default();
         let dumps = self.dumps.map(DumpWatch::finish).unwrap_or_default();

@@ -10,10 +10,26 @@ pub(super) fn fingerprint(config: &EngineConfig) -> Fingerprint {
         EngineKind::Vllm => vllm(config),
         EngineKind::Sglang => sglang(config),
     };
-    for (name, value, from) in fields {
+    for (name, value, from) in fields.into_iter().chain(ranks(config)) {
         fingerprint.set(name, value, from);
     }
     fingerprint
+}
+
+/// What a server of several attention ranks says of them.
+fn ranks(config: &EngineConfig) -> Vec<Said> {
+    let of = config.parallel.data.of;
+    match config.engine {
+        _ if of == 1 => Vec::new(),
+        EngineKind::Vllm => vec![
+            ("data_parallel_size", of.to_string(), "simulator"),
+            ("enable_expert_parallel", "true".to_owned(), "simulator"),
+        ],
+        EngineKind::Sglang => vec![
+            ("dp_size", of.to_string(), "/server_info"),
+            ("enable_dp_attention", "true".to_owned(), "/server_info"),
+        ],
+    }
 }
 
 /// A field, its value, and where the server says it.

@@ -2,10 +2,10 @@
 
 use super::{SimulateOptions, machine::MachineWatch, nanoseconds};
 use crate::{
-    deployment::{ScrapeMode, fleet::Fleet},
+    deployment::{ScrapeMode, fleet::Fleet, member::Member},
     emit::{
         attachment::Attachment,
-        metrics::{Family, Process, engine_labels, families, suffix},
+        metrics::{Family, Process, engine_labels, families, of_server, suffix},
     },
 };
 use firstcheck_model::{
@@ -101,6 +101,7 @@ impl Scraper {
         let deployment = fleet.deployment();
         let replicas = fleet.members().len();
         match deployment.scrape {
+            _ if deployment.steps_together() => self.read_ranks(fleet, at_ns),
             ScrapeMode::EachReplica => {
                 for replica in 0..replicas {
                     self.read(fleet, replica, replica, at_ns);
@@ -118,17 +119,34 @@ impl Scraper {
             // Nobody listens there.
             return;
         }
-        let config = member.engine().config();
-        let process =
-            Process { start_unix_seconds: member.started_seconds(), resident_bytes: Some(config.resident_bytes) };
-        let families = families(member.engine(), &process);
+        let families = families(member.engine(), &process_of(member));
+        self.add(fleet, place, LayoutKey::new(replica, member.restarts(), &families), &families, at_ns);
+    }
+
+    /// Reads the one page of all attention ranks of a server.
+    fn read_ranks(&mut self, fleet: &Fleet, at_ns: i64) {
+        let members = fleet.members();
+        if !members.iter().all(Member::is_up) {
+            return;
+        }
+        let families = of_server(members.iter().map(|member| families(member.engine(), &process_of(member))));
+        let restarts = members.iter().map(Member::restarts).sum();
+        self.add(fleet, 0, LayoutKey::new(0, restarts, &families), &families, at_ns);
+    }
+
+    fn add(&mut self, fleet: &Fleet, place: usize, key: LayoutKey, families: &[Family<'_>], at_ns: i64) {
         while self.pages.len() <= place {
             let name = fleet.deployment().page_of(self.pages.len());
             self.pages.push(Page::new(name));
         }
-        let key = LayoutKey::new(replica, member.restarts(), &families);
-        self.pages[place].add(key, &families, &config.model_name, at_ns);
+        let model = fleet.members().get(key.replica).map_or("", |member| &member.engine().config().model_name);
+        self.pages[place].add(key, families, model, at_ns);
     }
+}
+
+fn process_of(member: &Member) -> Process {
+    let resident_bytes = Some(member.engine().config().resident_bytes);
+    Process { start_unix_seconds: member.started_seconds(), resident_bytes }
 }
 
 /// A metrics page over a run.

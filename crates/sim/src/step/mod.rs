@@ -71,7 +71,9 @@ pub struct StepRecord {
     pub host_seconds: f64,
     /// Time for which the engine's process was paused within it, seconds.
     pub pause_seconds: f64,
-    /// Rank by rank, where ranks differ; empty where all do the same.
+    /// Time at its end for which it waits for the attention ranks beside it, seconds.
+    pub wait_seconds: f64,
+    /// Rank by rank, where ranks of this engine differ; empty where all do the same.
     pub ranks: Vec<RankStep>,
 }
 
@@ -111,16 +113,14 @@ impl StepModel {
         }
     }
 
-    /// Seconds of a step before random spread and pauses; says in `record` where they go. `ranks` are the shapes of
-    /// attention ranks with requests of their own; empty where there is one.
-    pub(crate) fn seconds(&self, shape: &StepShape, ranks: &[StepShape], load: &Load, record: &mut StepRecord) -> f64 {
+    /// Seconds of a step before random spread and pauses; says in `record` where they go.
+    pub(crate) fn seconds(&self, shape: &StepShape, load: &Load, record: &mut StepRecord) -> f64 {
         let uniform = load.prompt_rows == 0;
-        let widest = ranks.iter().map(|rank| rank.tokens).max().unwrap_or(shape.tokens);
-        let (graph, padded) = self.graphs.of(widest, uniform);
+        let (graph, padded) = self.graphs.of(shape.tokens, uniform);
         record.ranks.clear();
         let mut kernels = match &self.parallel {
             None => self.time.seconds(&StepShape { tokens: padded, ..*shape }),
-            Some(parallel) => parallel.seconds(&self.time, shape, ranks, padded, record),
+            Some(parallel) => parallel.seconds(&self.time, shape, padded, record),
         };
         kernels = kernels.max(self.graphs.launch_seconds(graph)) * self.gpu_slowness + load.encoder_seconds;
         if load.drafted > 0 {

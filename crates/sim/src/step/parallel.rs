@@ -34,31 +34,21 @@ pub(super) struct ParallelModel {
 
 impl ParallelModel {
     pub(super) fn new(parallel: &Parallel, time: &StepTime) -> Option<Self> {
-        if *parallel == Parallel::default() {
+        // Which rank of a server it is changes nothing within a step.
+        if *parallel == (Parallel { data: parallel.data, ..Parallel::default() }) {
             return None;
         }
-        let ranks = time.tensor_parallel().max(parallel.data.ranks);
+        let ranks = time.tensor_parallel();
         let (messages, message_bytes) = (2.0 * time.layers().unwrap_or(0.0), time.token_bytes());
         Some(Self { parallel: parallel.clone(), ranks, messages, message_bytes })
     }
 
     /// Time of a step's kernels on the slowest rank, seconds; adds the ranks to `record`, which has none yet.
-    pub(super) fn seconds(
-        &self,
-        time: &StepTime,
-        shape: &StepShape,
-        ranks: &[StepShape],
-        padded: u32,
-        record: &mut StepRecord,
-    ) -> f64 {
-        if ranks.len() > 1 {
-            self.own_requests(time, ranks, padded, record);
-        } else {
-            let own = StepShape { tokens: padded, ..*shape };
-            let compute_seconds = time.seconds(&own);
-            let all = RankStep { compute_seconds, ..rank_step(shape) };
-            record.ranks.resize(self.ranks as usize, all);
-        }
+    pub(super) fn seconds(&self, time: &StepTime, shape: &StepShape, padded: u32, record: &mut StepRecord) -> f64 {
+        let own = StepShape { tokens: padded, ..*shape };
+        let compute_seconds = time.seconds(&own);
+        let all = RankStep { compute_seconds, ..rank_step(shape) };
+        record.ranks.resize(self.ranks as usize, all);
         if let Some(slow) = self.parallel.slow_rank
             && let Some(rank) = record.ranks.get_mut(slow.rank as usize)
         {
@@ -76,17 +66,6 @@ impl ParallelModel {
             rank.wait_seconds = slowest - rank.compute_seconds;
         }
         slowest + self.reduced(time, padded) + self.travelled(shape.tokens)
-    }
-
-    /// Attention ranks with requests of their own.
-    fn own_requests(&self, time: &StepTime, ranks: &[StepShape], padded: u32, record: &mut StepRecord) {
-        let eager = ranks.iter().any(|rank| rank.prefill_pairs > 0.0);
-        for rank in ranks {
-            // Without padding a rank pays for its own tokens; graphs pad decodes on every rank alike.
-            let tokens = if self.parallel.data.padded || !eager { padded } else { rank.tokens };
-            let compute_seconds = time.seconds(&StepShape { tokens, ..*rank });
-            record.ranks.push(RankStep { compute_seconds, ..rank_step(rank) });
-        }
     }
 
     /// Experts' work is spread unevenly: one rank has more of it than the mean, the others a little less.

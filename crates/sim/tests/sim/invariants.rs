@@ -1,9 +1,7 @@
 //! What holds in every step, whatever is asked.
 
 use crate::play::small;
-use firstcheck_sim::{
-    DataParallel, Engine, EngineConfig, Features, NewRequest, Parallel, Policy, RequestId, Speculation,
-};
+use firstcheck_sim::{Engine, EngineConfig, Features, NewRequest, Policy, RequestId, Speculation};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 
@@ -28,10 +26,10 @@ fn configs() -> impl Strategy<Value = EngineConfig> {
         (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()),
         (prop_oneof![Just(0_u32), 4..64_u32], any::<bool>()),
         prop_oneof![Just(0.0), 0.0..0.3],
-        (prop_oneof![3 => Just(1_u32), 1 => 2..4_u32], prop_oneof![3 => Just(1_u32), 1 => 2..5_u32]),
+        prop_oneof![3 => Just(1_u32), 1 => 2..5_u32],
         (any::<bool>(), prop_oneof![Just(None), (1..4_u32, 0.0..1.0).prop_map(Some)]),
     )
-        .prop_map(|(sizes, switches, (threshold, adaptive), watermark, (ranks, interval), (ahead, drafts))| {
+        .prop_map(|(sizes, switches, (threshold, adaptive), watermark, interval, (ahead, drafts))| {
             let (blocks, max_num_seqs, budget) = sizes;
             let (caching, chunked, reserve, ranked) = switches;
             let speculation = |(tokens, chance)| Speculation { tokens, acceptance: vec![chance], ..Default::default() };
@@ -50,7 +48,6 @@ fn configs() -> impl Strategy<Value = EngineConfig> {
                 policy: if ranked { Policy::Priority } else { Policy::Fcfs },
                 async_scheduling: ahead,
                 speculation: drafts.map(speculation),
-                parallel: Parallel { data: DataParallel { ranks, ..Default::default() }, ..Default::default() },
                 ..small()
             }
         })
@@ -86,12 +83,11 @@ impl Watched {
         prop_assert!(end > self.now);
         let after: Vec<RequestId> = self.engine.running().collect();
         let batch: Vec<(RequestId, u32)> = self.engine.batch().collect();
-        let ranks = config.parallel.data.ranks;
-        let budget = config.max_num_batched_tokens * ranks;
+        let budget = config.max_num_batched_tokens;
         prop_assert!(batch.iter().map(|(_, tokens)| tokens).sum::<u32>() <= budget);
         prop_assert!(batch.iter().all(|(_, tokens)| *tokens > 0));
         prop_assert_eq!(batch.iter().map(|(id, _)| id).collect::<HashSet<_>>().len(), batch.len(), "nobody twice");
-        prop_assert!(after.len() <= (config.max_num_seqs * ranks) as usize);
+        prop_assert!(after.len() <= config.max_num_seqs as usize);
         // Where even the first to be computed had to go, the next step was decided at once. That is the first of all, or,
         // in a step that puts prompts off, the first that decodes.
         let mut thrown_out = before.iter().zip(&preemptions).map(|(id, times)| self.preemptions(*id) > *times);
@@ -245,7 +241,6 @@ proptest! {
             max_num_batched_tokens: config.max_num_batched_tokens,
             max_num_seqs: config.max_num_seqs,
             speculation: config.speculation.as_ref().map(|own| other.speculation.unwrap_or_else(|| own.clone())),
-            parallel: config.parallel.clone(),
             ..other
         };
         let others: Vec<EngineConfig> = others.into_iter().map(change).collect();

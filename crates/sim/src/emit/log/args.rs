@@ -34,6 +34,8 @@ pub(super) fn non_default(config: &EngineConfig, style: &Style, port: u16, acces
     add(true, "max_model_len", config.max_model_len.to_string());
     let ranks = style.ranks;
     add(ranks > 1, "tensor_parallel_size", ranks.to_string());
+    add(style.data_ranks > 1, "data_parallel_size", style.data_ranks.to_string());
+    add(style.data_ranks > 1, "enable_expert_parallel", truth(true));
     add(config.graphs.mode == GraphMode::None, "enforce_eager", truth(true));
     add(config.block_size != 16, "block_size", config.block_size.to_string());
     let utilization = config.gpu_memory_utilization;
@@ -78,7 +80,7 @@ pub(super) fn resolved(config: &EngineConfig, style: &Style) -> String {
         speculation(config),
         config.max_model_len,
         style.ranks,
-        config.parallel.data.ranks,
+        style.data_ranks,
         truth(config.graphs.mode == GraphMode::None),
         config.kv_cache_dtype,
         config.model_name,

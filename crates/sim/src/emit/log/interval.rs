@@ -22,6 +22,7 @@ struct Before {
 /// When the next line is due, and what it counts from.
 #[derive(Debug, Clone)]
 pub(super) struct Interval {
+    rank: u32,
     every_ns: i64,
     next_ns: i64,
     before: Before,
@@ -32,6 +33,7 @@ pub(super) struct Interval {
 /// What a line shows.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
+    rank: u32,
     kind: Kind,
     level: Level,
 }
@@ -57,9 +59,9 @@ enum Kind {
 }
 
 impl Interval {
-    pub(super) fn new(options: &LogOptions) -> Self {
+    pub(super) fn new(options: &LogOptions, rank: u32) -> Self {
         let every_ns = i64::from(options.interval_seconds.max(1)) * SECOND;
-        Self { every_ns, next_ns: every_ns, before: Before::default(), idle: true }
+        Self { rank, every_ns, next_ns: every_ns, before: Before::default(), idle: true }
     }
 
     /// Counts from zero again.
@@ -83,9 +85,10 @@ impl Interval {
         let generation = rate(stats.generation_tokens, self.before.generation_tokens);
         let silent = prompt == 0.0 && generation == 0.0;
         let level = if silent && self.idle { Level::Debug } else { Level::Info };
-        let mut lines = vec![Shown { kind: throughput(stats, prompt, generation), level }];
+        let rank = self.rank;
+        let mut lines = vec![Shown { rank, kind: throughput(stats, prompt, generation), level }];
         if let Some(counts) = speculated(stats, &self.before) {
-            lines.push(Shown { kind: Kind::Speculation { counts, seconds }, level });
+            lines.push(Shown { rank, kind: Kind::Speculation { counts, seconds }, level });
         }
         self.idle = silent;
         self.before = Before {
@@ -152,7 +155,7 @@ impl Shown {
                 if let Some(share) = external {
                     parts.push(format!("External prefix cache hit rate: {:.1}%", share * 100.0));
                 }
-                (Site("v1/metrics/", "loggers.py", 259, 335), format!("Engine 000: {}", parts.join(", ")))
+                (Site("v1/metrics/", "loggers.py", 259, 335), format!("Engine {:03}: {}", self.rank, parts.join(", ")))
             }
             Kind::Speculation { counts, seconds } => {
                 (Site("v1/spec_decode/", "metrics.py", 100, 120), speculation(counts, *seconds))

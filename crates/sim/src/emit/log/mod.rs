@@ -124,7 +124,8 @@ pub struct ServerLog {
     options: LogOptions,
     style: Style,
     text: String,
-    interval: Interval,
+    /// The statistics of each attention rank, by rank.
+    intervals: Vec<Interval>,
     /// When the start fails, for all its lines.
     failing_ns: i64,
     /// The lines of an SGLang server; vLLM's have their style.
@@ -138,11 +139,12 @@ impl ServerLog {
         let ranks = crate::memory::ledger::ledgers(config).len() as u32;
         // A version that is no number is taken for the newest whose log is known.
         let version = Version::read(&config.version).unwrap_or(Version::new(0, 32, 0));
-        let style = Style { version, verbose: options.verbose, ranks, pid: options.pid };
-        let interval = Interval::new(&options);
+        let style =
+            Style { version, verbose: options.verbose, ranks, data_ranks: config.parallel.data.of, pid: options.pid };
+        let intervals = (0..config.parallel.data.of).map(|rank| Interval::new(&options, rank)).collect();
         let sglang = sglang::answered_by(config).then(|| sglang::Lines::new(config, options.clock));
         let config = config.clone();
-        Self { config, options, style, text: String::new(), interval, failing_ns: 0, sglang, over: false }
+        Self { config, options, style, text: String::new(), intervals, failing_ns: 0, sglang, over: false }
     }
 
     /// The start: on success the server is ready at the engine's time zero; a failure ends the log there.
@@ -158,7 +160,7 @@ impl ServerLog {
         let fresh = Self::new(config, self.options.clone());
         (self.config, self.style, self.over) = (fresh.config, fresh.style, false);
         self.sglang = fresh.sglang;
-        self.interval.restart();
+        self.intervals.iter_mut().for_each(Interval::restart);
         self.start_at(ready_ns, start);
     }
 
@@ -176,13 +178,14 @@ impl ServerLog {
     }
 
     /// Writes the lines of statistics that are due before `now_ns`, of the state that holds until then: to be called
-    /// before the engine changes.
+    /// before the engine changes, rank by rank where the server has several.
     pub fn advance(&mut self, engine: &Engine, now_ns: i64) {
         if let Some(lines) = &mut self.sglang {
             return lines.advance(&mut self.text, engine);
         }
         while !self.over
-            && let Some((at_ns, lines)) = self.interval.due(engine, now_ns)
+            && let Some(interval) = self.intervals.get_mut(engine.config().parallel.data.rank as usize)
+            && let Some((at_ns, lines)) = interval.due(engine, now_ns)
         {
             for line in lines {
                 self.line_at(at_ns, &line.text(&self.style));

@@ -54,8 +54,10 @@ pub(super) struct Style {
     pub(super) version: Version,
     /// Whether the server logs at DEBUG.
     pub(super) verbose: bool,
-    /// Ranks of the engine.
+    /// Tensor-parallel ranks of the engine.
     pub(super) ranks: u32,
+    /// Attention ranks of the server.
+    pub(super) data_ranks: u32,
     /// Process id of the API server; the others follow.
     pub(super) pid: u32,
 }
@@ -77,7 +79,7 @@ impl Style {
 
     /// The name that the release gives the core's process.
     pub(super) fn core_name(&self) -> &'static str {
-        if self.since(18) { "EngineCore" } else { "EngineCore_DP0" }
+        if self.since(18) && self.data_ranks == 1 { "EngineCore" } else { "EngineCore_DP0" }
     }
 
     /// `(EngineCore pid=182) `, with the name that the release gives the process.

@@ -4,6 +4,7 @@ mod cache_config;
 mod family;
 mod parts;
 mod process;
+mod ranks;
 mod requests;
 mod scheduler;
 
@@ -11,8 +12,9 @@ use super::{page, sglang, version::Version};
 use crate::engine::Engine;
 
 pub use super::page::Process;
-pub(crate) use super::page::{engine_labels, suffix};
+pub(crate) use super::page::{engine_labels, render, suffix};
 pub use family::{EngineLabels, Family, FamilyKind, Sample};
+pub(crate) use ranks::of_server;
 
 /// The page in the Prometheus text format.
 pub fn page(engine: &Engine, process: &Process) -> String {

@@ -35,7 +35,7 @@ pub(crate) fn server_info(config: &EngineConfig, port: u16) -> Value {
 
 /// The arguments that the simulated server has, in the order of the real one.
 fn pairs(config: &EngineConfig, port: u16) -> Vec<(&'static str, Value)> {
-    let rules = &config.sglang;
+    let (rules, ranks) = (&config.sglang, config.parallel.data.of);
     let eviction = format!("{:?}", rules.radix_eviction_policy).to_ascii_lowercase();
     vec![
         ("model_path", json!(config.model_name)),
@@ -55,7 +55,10 @@ fn pairs(config: &EngineConfig, port: u16) -> Vec<(&'static str, Value)> {
         ("schedule_policy", json!(rules.schedule_policy.name())),
         ("schedule_conservativeness", json!(rules.schedule_conservativeness)),
         ("page_size", json!(rules.page_size)),
-        ("tp_size", json!(ledger::ledgers(config).len())),
+        // Attention ranks share the GPUs over which everything else is split.
+        ("tp_size", json!((ledger::ledgers(config).len() as u32).max(ranks))),
+        ("dp_size", json!(ranks)),
+        ("enable_dp_attention", json!(ranks > 1)),
         ("served_model_name", json!(config.model_name)),
         ("enable_metrics", json!(true)),
         ("decode_log_interval", json!(rules.decode_log_interval)),

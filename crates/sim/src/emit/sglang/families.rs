@@ -31,6 +31,8 @@ const ALL: Version = Version::new(0, 4, 6);
 struct Page<'a> {
     model: &'a str,
     version: Version,
+    /// Which attention rank it is, where the server has several.
+    data_rank: Option<u32>,
     families: Vec<Family<'a>>,
 }
 
@@ -39,7 +41,9 @@ pub(crate) fn families<'a>(engine: &'a Engine, view: &SglangView<'a>) -> Vec<Fam
     let config = engine.config();
     // A version that is no number is taken for the newest.
     let version = Version::read(&config.version).unwrap_or(V0_5_23);
-    let mut page = Page { model: &config.model_name, version, families: Vec::new() };
+    let data = config.parallel.data;
+    let data_rank = (data.of > 1).then_some(data.rank);
+    let mut page = Page { model: &config.model_name, version, data_rank, families: Vec::new() };
     page.levels(view.gauges());
     page.constants(config);
     page.totals(view.totals(), view.tokens().evicted);
@@ -266,7 +270,10 @@ impl<'a> Page<'a> {
         if self.version >= V0_5_8 {
             labels.push(("moe_ep_rank", Cow::Borrowed("0")));
         }
-        labels.extend([("tp_rank", Cow::Borrowed("0")), ("pp_rank", Cow::Borrowed("0"))]);
+        // An attention rank is a rank of all that is split as well.
+        let rank = self.data_rank.map_or(Cow::Borrowed("0"), |rank| Cow::Owned(rank.to_string()));
+        labels.extend([("tp_rank", rank.clone()), ("pp_rank", Cow::Borrowed("0"))]);
+        labels.extend(self.data_rank.map(|_| ("dp_rank", rank)));
         labels
     }
 

@@ -25,14 +25,19 @@ pub(in crate::emit) struct Lines {
     version: Version,
     clock: WallClock,
     ranks: u32,
-    /// Reports that have been written.
-    seen: u64,
+    /// Reports that have been written of each attention rank, by rank.
+    seen: Vec<u64>,
 }
 
 impl Lines {
     pub(in crate::emit) fn new(config: &EngineConfig, clock: WallClock) -> Self {
         let version = Version::read(&config.version).unwrap_or(Version::new(0, 5, 23));
-        Self { version, clock, ranks: ledger::ledgers(config).len() as u32, seen: 0 }
+        Self {
+            version,
+            clock,
+            ranks: ledger::ledgers(config).len() as u32,
+            seen: vec![0; config.parallel.data.of as usize],
+        }
     }
 
     /// The start, which lasts `seconds` until the server is ready.
@@ -103,13 +108,14 @@ impl Lines {
     pub(in crate::emit) fn advance(&mut self, text: &mut String, engine: &Engine) {
         let Some(view) = engine.sglang() else { return };
         let (earlier, latest) = view.reports();
-        let known = self.seen.saturating_sub(earlier) as usize;
+        let place = engine.config().parallel.data.rank as usize;
+        let Some(seen) = self.seen.get_mut(place) else { return };
+        let known = std::mem::replace(seen, earlier + latest.len() as u64).saturating_sub(earlier) as usize;
         for report in latest.iter().skip(known) {
             let Report { at_ns, told } = report;
             let line = self.told(told);
-            self.line(text, *at_ns, Some(0), &line);
+            self.line(text, *at_ns, Some(place as u32), &line);
         }
-        self.seen = earlier + latest.len() as u64;
     }
 
     /// Writes what happened, as far as SGLang tells it; whether that ends the log. `access`: answered requests too.
@@ -183,6 +189,8 @@ impl Lines {
     fn line(&self, text: &mut String, at_ns: i64, rank: Option<u32>, message: &str) {
         let Civil { year, month, day, hour, minute, second } = self.clock.at(at_ns);
         let rank = match rank {
+            // An attention rank is a rank of all that is split as well.
+            Some(rank) if self.seen.len() > 1 => format!(" DP{rank} TP{rank}"),
             Some(rank) if self.ranks > 1 => format!(" TP{rank}"),
             _ => String::new(),
         };

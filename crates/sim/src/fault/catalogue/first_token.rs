@@ -404,23 +404,26 @@ pub(super) const FAULTS: &[FaultSpec] = &[
             "share of the requests that go to the first rank beyond its own",
         )],
         apply: |values, rig| {
-            let skew = values.get("skew");
-            rig.deployment.each_engine(|engine| engine.parallel.data.skew = skew);
+            rig.deployment.routing.skew = values.get("skew");
         },
     },
     FaultSpec {
-        slug: "rank-padding",
+        slug: "ranks-admitted-by-count",
         symptom: "S06",
-        cause: "padding",
+        cause: "context-skew",
         acts_in: "attention ranks",
-        doc: "every attention rank computes as many tokens as the one with the most",
+        doc: "requests are spread over the attention ranks by their number, and every fourth, always of the same rank, is \
+              an agent's with a long text of its session in front, which is cached: that rank reads the most context in \
+              each step",
         scene: scene::DATA_RANKS,
-        params: &[param("skew", "", [0.3, 0.5, 0.8], [0.0, 1.0], "how unevenly requests are spread")],
+        params: &[param("tokens", "tokens", [3000.0, 5000.0, 7000.0], [1.0, 1e6], "length of the text in front")],
         apply: |values, rig| {
-            let skew = values.get("skew");
-            rig.deployment.each_engine(|engine| {
-                engine.parallel.data.padded = true;
-                engine.parallel.data.skew = skew;
+            let tokens = values.count("tokens");
+            let ranks = rig.deployment.replicas.len().max(1) as u64;
+            rig.server_renders(move |call, _| {
+                if call.tag % ranks == 0 {
+                    call.prompt.splice(0..0, word_ids(FIXED, tokens));
+                }
             });
         },
     },
