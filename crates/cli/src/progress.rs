@@ -2,7 +2,7 @@
 
 use firstcheck_experiment::event::{Event, RatioSoFar};
 use firstcheck_ingest::Watch;
-use firstcheck_model::report::Quantity;
+use firstcheck_model::{report::Quantity, unit::Seconds};
 use firstcheck_report::number;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
@@ -115,7 +115,7 @@ impl Experiment {
                 self.done = 0;
                 self.live.clear();
             }
-            Event::Live { warm_up, role, elapsed, of, sent, done, failed, .. } => {
+            Event::Live { warm_up, role, elapsed, of, sent, done, failed, ttft, itl, stall } => {
                 if self.live.is_empty() {
                     self.bar.set_position(0);
                 }
@@ -124,10 +124,12 @@ impl Experiment {
                 self.bar.set_position(elapsed.as_secs().max(self.bar.position()).min(of.as_secs()));
                 let waiting = sent.saturating_sub(*done);
                 let failed = if *failed > 0 { format!(" {failed} failed") } else { String::new() };
-                self.live.insert(role.name(), format!("{} {done} done {waiting} waiting{failed}", role.name()));
+                let so_far = so_far(*ttft, *itl, *stall);
+                self.live.insert(role.name(), format!("{} {done} done {waiting} waiting{failed}{so_far}", role.name()));
                 let sides: Vec<&str> = self.live.values().map(String::as_str).collect();
                 let warming = if *warm_up { " warm-up" } else { "" };
-                let message = format!("{} s{warming} · {}{}", self.bar.position(), sides.join(" · "), self.so_far);
+                let left = of.as_secs().saturating_sub(self.bar.position());
+                let message = format!("{left} s left{warming} · {}{}", sides.join(" · "), self.so_far);
                 self.bar.set_message(message);
             }
             Event::RunDone { pair, pairs, name, runs, .. } => {
@@ -154,6 +156,17 @@ impl Experiment {
     }
 }
 
+/// The latencies so far, and whether the client itself is in the way.
+fn so_far(ttft: Option<Seconds>, itl: Option<Seconds>, stall: Seconds) -> String {
+    let mean = |name: &str, mean: Option<Seconds>| {
+        mean.map_or(String::new(), |seconds| format!(", {name} {}", number::value(seconds.0, "s")))
+    };
+    let held_up = stall.0 > firstcheck_load::Thresholds::default().stall_s;
+    let client =
+        if held_up { format!(", the client stood still for {}", number::value(stall.0, "s")) } else { String::new() };
+    format!("{}{}{client}", mean("TTFT", ttft), mean("ITL", itl))
+}
+
 /// Progress of one live run.
 pub struct Run {
     bar: ProgressBar,
@@ -178,13 +191,15 @@ impl Run {
         self.bar.set_length(run.planned);
         self.bar.set_position(run.done);
         let failed = if run.failed > 0 { format!(", {} failed", run.failed) } else { String::new() };
+        let left = run.until.and_then(|until| until.since(run.at)).filter(|left| left.0 > 0.0);
+        let left = left.map_or(String::new(), |left| format!(", {:.0} s left", left.0));
         let message = format!(
-            "{}{phase}: {} sent, {} done{failed}, {} in flight, {} events",
+            "{}{phase}: {} sent, {} done{failed}, {} in flight{}{left}",
             self.level,
             run.sent,
             run.done,
             run.in_flight(),
-            run.events
+            so_far(run.ttft, run.itl, run.stall),
         );
         self.bar.set_message(message);
     }

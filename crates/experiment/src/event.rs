@@ -1,6 +1,6 @@
 //! What a running experiment tells whoever shows its progress.
 
-use firstcheck_model::{metric::Metric, report::Report, run::Role};
+use firstcheck_model::{metric::Metric, report::Report, run::Role, unit::Seconds};
 use std::{path::PathBuf, time::Duration};
 
 /// One thing that happened. Showing it is the caller's business.
@@ -27,8 +27,12 @@ pub enum Event {
         done: u64,
         /// Requests that failed.
         failed: u64,
-        /// Events received.
-        events: u64,
+        /// Mean time to first token of what was answered so far.
+        ttft: Option<Seconds>,
+        /// Mean time between its tokens.
+        itl: Option<Seconds>,
+        /// The longest time for which the client itself stood still.
+        stall: Seconds,
     },
     /// A run ended and its bundle is written.
     RunDone {

@@ -1,10 +1,13 @@
 //! How far a run is, for whoever shows it.
 
 use crate::stop::Stop;
-use firstcheck_model::moment::Moment;
+use firstcheck_model::{moment::Moment, unit::Seconds};
 use std::{
     fmt,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// In which part of a run one is.
@@ -19,10 +22,12 @@ pub enum Phase {
 }
 
 /// How far a run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// The present moment of the run.
     pub at: Moment,
+    /// When nothing is offered any more; `None` where a closed loop's trace decides.
+    pub until: Option<Moment>,
     /// In which part it is.
     pub phase: Phase,
     /// Requests in the trace.
@@ -35,6 +40,12 @@ pub struct Progress {
     pub failed: u64,
     /// Events received.
     pub events: u64,
+    /// Mean time to first token of the requests that were answered so far, warm-up included; `None` before the first.
+    pub ttft: Option<Seconds>,
+    /// Their mean time between tokens, where the answers tell how many tokens they have.
+    pub itl: Option<Seconds>,
+    /// The longest time in the window for which an event loop of the client stood still: what is measured then is its own.
+    pub stall: Seconds,
 }
 
 impl Progress {
@@ -55,6 +66,47 @@ pub(crate) struct Counters {
     pub errors: AtomicU64,
     /// Shards that have offered all they will.
     pub drained: AtomicU64,
+    pub answers: AnswerCounters,
+    /// The longest stall of any shard's loop, nanoseconds.
+    pub stall_ns: AtomicU64,
+}
+
+/// Sums over the requests that were answered.
+#[derive(Debug, Default)]
+pub(crate) struct AnswerCounters {
+    answered: AtomicU64,
+    ttft_ns: AtomicU64,
+    gaps: AtomicU64,
+    gaps_ns: AtomicU64,
+}
+
+/// What the answers of one shard add up to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Answers {
+    pub answered: u64,
+    pub ttft_ns: u64,
+    /// Gaps between tokens of streams whose number of tokens is known, and the time from their first token to their last.
+    pub gaps: u64,
+    pub gaps_ns: u64,
+}
+
+impl AnswerCounters {
+    /// Adds what has become more since `before`.
+    pub fn add(&self, now: Answers, before: Answers) {
+        self.answered.fetch_add(now.answered - before.answered, Ordering::Relaxed);
+        self.ttft_ns.fetch_add(now.ttft_ns - before.ttft_ns, Ordering::Relaxed);
+        self.gaps.fetch_add(now.gaps - before.gaps, Ordering::Relaxed);
+        self.gaps_ns.fetch_add(now.gaps_ns - before.gaps_ns, Ordering::Relaxed);
+    }
+
+    /// Mean time to first token, and mean time between tokens.
+    pub fn means(&self) -> [Option<Seconds>; 2] {
+        let mean = |sum: &AtomicU64, n: &AtomicU64| {
+            let n = n.load(Ordering::Relaxed);
+            (n > 0).then(|| Seconds(sum.load(Ordering::Relaxed) as f64 * 1e-9 / n as f64))
+        };
+        [mean(&self.ttft_ns, &self.answered), mean(&self.gaps_ns, &self.gaps)]
+    }
 }
 
 /// Who is told of the progress.

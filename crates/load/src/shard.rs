@@ -5,7 +5,7 @@ use crate::{
     exchange::{Patience, Slots},
     failure::Failure,
     options::Options,
-    progress::Counters,
+    progress::{Answers, Counters},
     protocol::request::Renderer,
     record::columns::Columns,
     schedule::{agenda::Agenda, offer::Offering, plan::Plan},
@@ -75,6 +75,7 @@ pub(crate) struct Shard {
     sent: u64,
     done: u64,
     failed: u64,
+    pub answers: Answers,
 }
 
 /// What the counters of the run have been told already.
@@ -84,6 +85,7 @@ struct Published {
     done: u64,
     failed: u64,
     events: u64,
+    answers: Answers,
 }
 
 impl Shard {
@@ -128,6 +130,7 @@ impl Shard {
             sent: 0,
             done: 0,
             failed: 0,
+            answers: Answers::default(),
             common,
         }
     }
@@ -156,12 +159,20 @@ impl Shard {
 
     /// Tells the run's counters what is new.
     pub fn publish(&mut self) {
-        let now = Published { sent: self.sent, done: self.done, failed: self.failed, events: self.watch.all_events };
+        let now = Published {
+            sent: self.sent,
+            done: self.done,
+            failed: self.failed,
+            events: self.watch.all_events,
+            answers: self.answers,
+        };
         let before = std::mem::replace(&mut self.published, now);
         let counters = &self.common.counters;
         counters.sent.fetch_add(now.sent - before.sent, Ordering::Relaxed);
         counters.done.fetch_add(now.done - before.done, Ordering::Relaxed);
         counters.failed.fetch_add(now.failed - before.failed, Ordering::Relaxed);
         counters.events.fetch_add(now.events - before.events, Ordering::Relaxed);
+        counters.answers.add(now.answers, before.answers);
+        counters.stall_ns.fetch_max(self.watch.longest_stall_ns.max(0) as u64, Ordering::Relaxed);
     }
 }

@@ -117,7 +117,9 @@ fn live_event(role: Role, seen: &Progress, of: Duration) -> Event {
         sent: seen.sent,
         done: seen.done,
         failed: seen.failed,
-        events: seen.events,
+        ttft: seen.ttft,
+        itl: seen.itl,
+        stall: seen.stall,
     }
 }
 

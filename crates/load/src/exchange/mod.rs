@@ -98,6 +98,7 @@ impl Shard {
         let (intended, first) = (exchange.rest.request.intended, exchange.reading.tokens_at.first);
         if let (None, Some(intended_ns), Some(ttft_ns)) = (failure, intended.get(), first.ns_since(intended)) {
             self.watch.first_tokens.push((intended_ns, ttft_ns));
+            self.note_answer(&exchange, ttft_ns);
         }
         let error = failure.map(|failure| self.common.secrets.conceal(failure.text()));
         let fate = failure.map_or(Fate::Completed, |failure| failure.fate);
@@ -105,6 +106,19 @@ impl Shard {
         self.columns.request(row, exchange.closed(fate, error, Moment::at(done_ns)));
         self.count_done(failure);
         self.go_on(row, stream, done_ns);
+    }
+
+    /// Adds an answer to what the run's progress shows.
+    fn note_answer(&mut self, exchange: &Exchange, ttft_ns: i64) {
+        let (reading, answers) = (&exchange.reading, &mut self.answers);
+        answers.answered += 1;
+        answers.ttft_ns += u64::try_from(ttft_ns).unwrap_or(0);
+        let gaps = reading.answer.usage().completion_tokens.and_then(|tokens| tokens.checked_sub(1));
+        let span_ns = reading.tokens_at.last.ns_since(reading.tokens_at.first);
+        if let (Some(gaps), Some(span_ns)) = (gaps.filter(|gaps| *gaps > 0), span_ns) {
+            answers.gaps += u64::from(gaps);
+            answers.gaps_ns += u64::try_from(span_ns).unwrap_or(0);
+        }
     }
 
     /// Records all requests in flight as cancelled, and closes all connections.

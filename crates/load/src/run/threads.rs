@@ -15,6 +15,7 @@ use crate::{
 use firstcheck_model::{
     moment::{Moment, Window},
     run::{Clock, ClockKind, RunInfo},
+    unit::Seconds,
 };
 use std::{
     collections::BTreeMap,
@@ -184,9 +185,13 @@ fn look_on(common: &Common, clock: RunClock, observer: Option<&Observer>, lives:
 fn progress(common: &Common, clock: RunClock, drained: bool) -> Progress {
     let counters = &common.counters;
     let now_ns = clock.now_ns();
-    let warm = now_ns >= nanoseconds(common.options.warm_up);
+    let options = &common.options;
+    let warm = now_ns >= nanoseconds(options.warm_up);
+    let length_ns = options.duration.map(|length| nanoseconds(options.warm_up).saturating_add(nanoseconds(length)));
+    let [ttft, itl] = counters.answers.means();
     Progress {
         at: Moment::at(now_ns),
+        until: length_ns.map(Moment::at).or_else(|| common.plan.last_due()),
         phase: match (drained, warm) {
             (true, _) => Phase::Drain,
             (false, true) => Phase::Window,
@@ -197,5 +202,8 @@ fn progress(common: &Common, clock: RunClock, drained: bool) -> Progress {
         done: counters.done.load(Ordering::Relaxed),
         failed: counters.failed.load(Ordering::Relaxed),
         events: counters.events.load(Ordering::Relaxed),
+        ttft,
+        itl,
+        stall: Seconds(counters.stall_ns.load(Ordering::Relaxed) as f64 * 1e-9),
     }
 }

@@ -226,6 +226,21 @@ fn an_interrupted_run_is_a_bundle_that_says_so() {
 }
 
 #[test]
+fn progress_tells_the_latencies_so_far_and_when_the_offering_ends() {
+    let server = Server::answering(stream(3));
+    let (told, seen) = std::sync::mpsc::channel();
+    let control = Control::default().on_progress(move |progress| told.send(*progress).unwrap());
+    let outcome = offer_with(&open(20, Duration::from_millis(10)), &target(&server.url()), &options(), &control);
+    let last = seen.try_iter().last().unwrap();
+    let answered: Vec<_> = outcome.requests.0.iter().filter_map(|request| request.ttft()).collect();
+    assert_eq!((answered.len(), last.done, last.in_flight()), (20, 20, 0));
+    let mean = answered.iter().map(|ttft| ttft.0).sum::<f64>() / 20.0;
+    assert!((last.ttft.unwrap().0 - mean).abs() < 1e-9, "{last:?}, {mean}");
+    assert!(last.itl.is_some_and(|itl| itl.0 >= 0.0), "{last:?}");
+    assert!(last.until.is_some(), "{last:?}");
+}
+
+#[test]
 fn the_request_is_what_was_asked_for_and_the_key_is_nowhere() {
     let server = Server::answering(stream(2));
     let mut target = target(&server.url());
