@@ -1,7 +1,9 @@
 //! The page for a person at a terminal: the conclusion first, then what it rests on.
 
+mod chart;
 mod findings;
 mod first_screen;
+mod plots;
 mod stages;
 
 use crate::{
@@ -92,6 +94,7 @@ pub(crate) fn page(report: &Report, style: &Style) -> String {
     metric_table(&mut page, report);
     signature_list(&mut page, report);
     stages::stages(&mut page, &report.stages);
+    plots::plots(&mut page, report);
     findings::findings(&mut page, &report.findings);
     unread(&mut page, &report.unread);
     notes(&mut page, report);

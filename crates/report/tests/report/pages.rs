@@ -130,3 +130,14 @@ fn what_differs_in_its_numbers_alone_is_said_once() {
         assert_eq!(all(format).matches("never steady").count(), 2);
     }
 }
+
+#[test]
+fn with_all_every_distribution_and_signal_is_drawn_within_the_width() {
+    for width in [60, 100] {
+        let style = Style { all: true, width, ..Style::default() };
+        let page = render(&fixtures::regression(), Format::Terminal, &style).unwrap();
+        let drawn = &page[page.find("Distributions").unwrap()..];
+        let end = drawn.find("\nFinding ").unwrap();
+        insta::assert_snapshot!(format!("terminal_plots_{width}"), &drawn[..end]);
+    }
+}
