@@ -4,13 +4,14 @@
 //! `cargo run --release -p firstcheck-experiment --example characteristics -- --experiments 2000 --write docs/statistics.md`
 //!
 //! `--experiments N`: experiments a regime without an effect; with one, a quarter, and fewer where a run is longer. `--seed S`. `--regime TEXT`: only
-//! those whose name holds the text (its tables are printed, not written). `--write PATH`.
+//! those whose name holds the text (its tables are printed, not written). `--sessions fresh`: each experiment has a drift
+//! of its own instead of its trace's. `--write PATH`.
 
 #[path = "../fidelity/document.rs"]
 mod document;
 mod table;
 
-use firstcheck_experiment::characteristics::{Experiment, Judgement, Options, Regime, Tally};
+use firstcheck_experiment::characteristics::{Experiment, Judgement, Options, Regime, Sessions, Tally};
 use std::{
     error::Error,
     path::PathBuf,
@@ -30,6 +31,7 @@ struct Asked {
     experiments: u64,
     seed: u64,
     regime: Option<String>,
+    sessions: Sessions,
     write: Option<PathBuf>,
 }
 
@@ -41,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             continue;
         }
         for slower in [0.0, SLOWER] {
-            let options = Options { pairs: PAIRS, traces: TRACES, slower, seed: asked.seed };
+            let options = Options { pairs: PAIRS, traces: TRACES, sessions: asked.sessions, slower, seed: asked.seed };
             let like_alike = if slower == 0.0 { asked.experiments } else { asked.experiments.div_ceil(4) };
             let count = like_alike.div_ceil(u64::from(regime.requests / Regime::plain().requests));
             let experiment = Experiment::new(&regime, options)?;
@@ -94,15 +96,23 @@ fn judge(experiment: &Experiment<'_>, count: u64) -> Result<Vec<Judgement>, Box<
 }
 
 fn read_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Asked, Box<dyn Error>> {
-    let mut asked = Asked { experiments: 200, seed: 1, regime: None, write: None };
+    let mut asked = Asked { experiments: 200, seed: 1, regime: None, sessions: Sessions::OfTrace, write: None };
     while let Some(name) = arguments.next() {
         let value = arguments.next().ok_or(format!("{name} needs a value"))?;
         match name.as_str() {
             "--experiments" => asked.experiments = value.parse()?,
             "--seed" => asked.seed = value.parse()?,
             "--regime" => asked.regime = Some(value),
+            "--sessions" if value == "trace" => asked.sessions = Sessions::OfTrace,
+            "--sessions" if value == "fresh" => asked.sessions = Sessions::Fresh,
+            "--sessions" => return Err(format!("--sessions is trace or fresh, not {value}").into()),
             "--write" => asked.write = Some(value.into()),
-            _ => return Err(format!("unknown argument {name}; known: --experiments, --seed, --regime, --write").into()),
+            _ => {
+                return Err(format!(
+                    "unknown argument {name}; known: --experiments, --seed, --regime, --sessions, --write"
+                )
+                .into());
+            }
         }
     }
     Ok(asked)

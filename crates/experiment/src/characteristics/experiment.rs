@@ -17,6 +17,8 @@ use rand_chacha::ChaCha8Rng;
 
 /// Drift over a whole session, standard deviation of its end in natural logarithms.
 const DRIFT_SD: f64 = 0.06;
+/// The random numbers of a drift are a stream of their own: order and noise of a run stay the same beside it.
+const DRIFT_STREAM: u64 = 1;
 /// How much slower the second run of a pair is.
 const SECOND_RUN: f64 = 0.01;
 /// How much slower the second device is.
@@ -29,12 +31,25 @@ const WARM_UP_REQUESTS: u32 = 40;
 pub struct Options {
     /// Pairs of an experiment.
     pub pairs: u32,
-    /// Traces; experiments take them by turns. The true effect belongs to a trace.
+    /// Traces; experiments take them by turns. The true effect belongs to a trace, and to its session.
     pub traces: u64,
+    /// How the host drifts while an experiment runs.
+    pub sessions: Sessions,
     /// What the candidate's steps take longer, relative: 0 is no difference.
     pub slower: f64,
     /// Seed of traces, of every run's noise and of the order.
     pub seed: u64,
+}
+
+/// How the host drifts while an experiment runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sessions {
+    /// Every experiment on a trace meets the same drift. Where queues amplify, the effect depends on how slow the host is,
+    /// and the truth that an experiment can know is that of the hours in which it was made.
+    OfTrace,
+    /// Each experiment meets a drift of its own, and the true effect is the mean over all of them: how far a comparison
+    /// made today holds for a host of another day.
+    Fresh,
 }
 
 /// What was judged of one experiment.
@@ -101,11 +116,10 @@ impl<'r> Experiment<'r> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number);
         let mut comparison = Comparison::new(self.policy());
         let mut latencies = [Vec::new(), Vec::new()];
-        let runs = f64::from(2 * self.options.pairs);
-        let mut drift = 0.0;
+        let mut drift = self.drift(trace, number);
         for (pair, cell) in (0..).zip(cells(self.options.pairs, self.regime.two_devices, &mut rng)) {
             let mut take = |role: Role| {
-                drift += DRIFT_SD / runs.sqrt() * normal(&mut rng);
+                let drift = drift.next().unwrap_or_default();
                 let second = cell.base_first == (role == Role::Candidate);
                 let slow_device = cell.base_slow.map(|base_slow| base_slow == (role == Role::Base));
                 let factors = [
@@ -136,6 +150,21 @@ impl<'r> Experiment<'r> {
         let mut effects = comparison.effects();
         effects.retain(|effect| is_claimed(effect, &report.metrics));
         Ok(Judgement { trace, effects, verdict: report.verdict, comparison, latencies })
+    }
+
+    /// The host's drift at each run of an experiment, in natural logarithms: a random walk.
+    fn drift(&self, trace: u64, number: u64) -> impl Iterator<Item = f64> + use<> {
+        let session = match self.options.sessions {
+            Sessions::OfTrace => trace,
+            Sessions::Fresh => number,
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(self.options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ session);
+        rng.set_stream(DRIFT_STREAM);
+        let step = DRIFT_SD / f64::from(2 * self.options.pairs).sqrt();
+        std::iter::repeat_with(move || step * normal(&mut rng)).scan(0.0, |at, step| {
+            *at += step;
+            Some(*at)
+        })
     }
 
     fn record(&self, trace: u64, slowness: f64, place: PairPlace, seed: u64) -> Result<RunEvidence, Error> {

@@ -1,7 +1,7 @@
 //! How often a comparison errs, on a few experiments. The tables of the documentation are made of thousands:
 //! `cargo run --release -p firstcheck-experiment --example characteristics`.
 
-use firstcheck_experiment::characteristics::{Experiment, Judgement, Options, Regime, Tally};
+use firstcheck_experiment::characteristics::{Experiment, Judgement, Options, Regime, Sessions, Tally};
 use firstcheck_model::report::Verdict;
 
 const COUNT: u64 = 24;
@@ -11,7 +11,8 @@ fn regime() -> Regime {
 }
 
 fn judged(regime: &Regime, slower: f64, count: u64) -> Vec<Judgement> {
-    let experiment = Experiment::new(regime, Options { pairs: 8, traces: 1, slower, seed: 3 }).unwrap();
+    let experiment =
+        Experiment::new(regime, Options { pairs: 8, traces: 1, sessions: Sessions::OfTrace, slower, seed: 3 }).unwrap();
     (0..count).map(|number| experiment.run(number).unwrap()).collect()
 }
 
@@ -49,7 +50,11 @@ fn an_experiment_repeats_exactly() {
 #[test]
 fn a_load_of_a_half_leaves_nothing_waiting_and_preemption_is_there_where_it_is_meant() {
     for regime in Regime::all() {
-        let experiment = Experiment::new(&regime, Options { pairs: 2, traces: 1, slower: 0.0, seed: 1 }).unwrap();
+        let experiment = Experiment::new(
+            &regime,
+            Options { pairs: 2, traces: 1, sessions: Sessions::OfTrace, slower: 0.0, seed: 1 },
+        )
+        .unwrap();
         let report = experiment.run(0).unwrap().comparison.finish();
         assert_ne!(report.verdict, Verdict::NotComparable, "{}: {:?}", regime.name, report.why);
         let preemptions = report.metrics.iter().find(|row| row.metric == firstcheck_model::metric::Metric::Preemptions);
