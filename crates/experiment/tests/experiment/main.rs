@@ -12,4 +12,5 @@ mod ledgers;
 mod plans;
 mod probing;
 mod resuming;
+mod signatures;
 mod sweeping;
