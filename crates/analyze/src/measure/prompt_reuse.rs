@@ -92,37 +92,38 @@ fn keyed<'p, T>(of: &Prompts, all: impl Iterator<Item = &'p [T]>) -> Vec<Keyed<'
     all.enumerate().map(|(at, prompt)| (namespace(at), prompt)).collect()
 }
 
-/// Shared and all units of prompts, and how many prompts. The longest beginning that a prompt has in common with any earlier
-/// one is that with a neighbour in sorted order.
+/// Shared and all units of prompts, and how many prompts there are.
 fn reuse<T: Ord>(prompts: &[Keyed<'_, T>]) -> (f64, f64, u64) {
-    use std::ops::Bound::{Included, Unbounded};
-    let mut earlier: BTreeSet<Keyed<'_, T>> = BTreeSet::new();
-    let (mut shared, mut all) = (0, 0);
-    for prompt in prompts {
-        let below = earlier.range((Unbounded, Included(*prompt))).next_back();
-        let above = earlier.range((Included(*prompt), Unbounded)).next();
-        shared += below.into_iter().chain(above).map(|other| common(other, prompt)).max().unwrap_or(0);
-        all += prompt.1.len();
-        earlier.insert(*prompt);
-    }
-    (shared as f64, all as f64, prompts.len() as u64)
+    let everywhere = vec![(0.0, None); prompts.len()];
+    reuse_within(prompts, &everywhere, &vec![true; prompts.len()], f64::INFINITY)
 }
 
-/// As [`reuse`], of prompts that `counts`, against those that went to the same place within `seconds` before.
-fn reuse_within<T: PartialEq>(
+/// As [`reuse`], of prompts that `counts`, against those that went to the same place within `seconds` before. The longest
+/// beginning that a prompt has in common with any of them is that with a neighbour in sorted order.
+fn reuse_within<T: Ord>(
     prompts: &[Keyed<'_, T>],
     at: &[(f64, Option<&str>)],
     counts: &[bool],
     seconds: f64,
 ) -> (f64, f64, u64) {
+    let mut before: BTreeSet<(Option<&str>, Keyed<'_, T>, usize)> = BTreeSet::new();
     let (mut shared, mut all, mut n) = (0, 0, 0);
-    for (number, prompt) in prompts.iter().enumerate().filter(|(number, _)| counts[*number]) {
+    let mut oldest = 0;
+    for (number, prompt) in prompts.iter().enumerate() {
         let (now, place) = at[number];
-        let earlier = (0..number).rev().take_while(|before| now - at[*before].0 <= seconds);
-        let same = earlier.filter(|before| at[*before].1 == place);
-        shared += same.map(|before| common(&prompts[before], prompt)).max().unwrap_or(0);
-        all += prompt.1.len();
-        n += 1;
+        while oldest < number && now - at[oldest].0 > seconds {
+            before.remove(&(at[oldest].1, prompts[oldest], oldest));
+            oldest += 1;
+        }
+        let here = (place, *prompt, number);
+        if counts[number] {
+            let neighbours = [before.range(..here).next_back(), before.range(here..).next()];
+            let same = neighbours.into_iter().flatten().filter(|(there, ..)| *there == place);
+            shared += same.map(|(_, other, _)| common(other, prompt)).max().unwrap_or(0);
+            all += prompt.1.len();
+            n += 1;
+        }
+        before.insert(here);
     }
     (shared as f64, all as f64, n)
 }
