@@ -291,7 +291,7 @@ impl Fleet {
         }
         self.members.iter_mut().for_each(|member| member.begin(at_ns));
         if let Some(end_ns) = self.members.iter().filter_map(Member::own_end_ns).max() {
-            self.members.iter_mut().for_each(|member| member.step_until(end_ns));
+            self.members.iter_mut().for_each(|member| member.step_until(at_ns, end_ns));
         }
     }
 

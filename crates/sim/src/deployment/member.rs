@@ -24,8 +24,8 @@ pub(crate) struct Member {
     engine: Engine,
     /// Whether a step is in hand.
     stepping: bool,
-    /// Whether it takes an empty step beside other ranks of its server.
-    empty_step: bool,
+    /// When it began the empty step that it takes beside other ranks of its server, if it takes one.
+    empty_since_ns: Option<i64>,
     /// End of the step in hand, or when its core could next take a request in.
     due_ns: i64,
     /// Arrivals are handed in in order.
@@ -45,7 +45,7 @@ impl Member {
             asked: config,
             start,
             stepping: false,
-            empty_step: false,
+            empty_since_ns: None,
             due_ns: NEVER,
             latest_arrival_ns: i64::MIN,
             // Before the run, but for the first: virtual time starts with it.
@@ -120,7 +120,9 @@ impl Member {
 
     /// Ends the step in hand, if it ends now.
     pub(super) fn finish(&mut self, now_ns: i64) -> Option<StepResult<'_>> {
-        self.empty_step = false;
+        if let Some(since_ns) = self.empty_since_ns.take() {
+            self.engine.count_empty_step(now_ns - since_ns);
+        }
         let ends = std::mem::take(&mut self.stepping);
         ends.then(|| self.engine.finish_step(now_ns))
     }
@@ -136,7 +138,7 @@ impl Member {
 
     /// Whether a step is in hand, be it an empty one.
     pub(super) fn in_step(&self) -> bool {
-        self.stepping || self.empty_step
+        self.stepping || self.empty_since_ns.is_some()
     }
 
     /// End of its own part of the step in hand; `None`: it has none.
@@ -144,12 +146,13 @@ impl Member {
         self.stepping.then_some(self.due_ns)
     }
 
-    /// The step of all ranks of its server ends at `end_ns`: it waits for them, or takes an empty step beside them.
-    pub(super) fn step_until(&mut self, end_ns: i64) {
+    /// The step of all ranks of its server that began at `now_ns` ends at `end_ns`: it waits for them, or takes an empty
+    /// step beside them.
+    pub(super) fn step_until(&mut self, now_ns: i64, end_ns: i64) {
         if self.stepping {
             self.engine.wait_until(end_ns);
         }
-        self.empty_step = !self.stepping;
+        self.empty_since_ns = (!self.stepping).then_some(now_ns);
         self.due_ns = end_ns;
     }
 
@@ -179,7 +182,7 @@ impl Member {
         self.engine = engine;
         (self.asked, self.start) = (config.clone(), start);
         self.restarts += 1;
-        (self.stepping, self.empty_step, self.due_ns) = (false, false, NEVER);
+        (self.stepping, self.empty_since_ns, self.due_ns) = (false, None, NEVER);
         self.latest_arrival_ns = i64::MIN;
         self.started_seconds = now_ns as f64 * 1e-9;
         true

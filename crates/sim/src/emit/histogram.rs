@@ -35,6 +35,11 @@ impl Buckets {
         ],
         raw_per_unit: NANOSECONDS,
     };
+    /// Waits for the slowest rank.
+    pub const RANK_WAIT: Self = Self {
+        bounds: &[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0],
+        raw_per_unit: NANOSECONDS,
+    };
     /// Tokens a step.
     pub const ITERATION: Self = Self {
         bounds: &[1.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0],

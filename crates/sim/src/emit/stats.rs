@@ -78,6 +78,10 @@ pub struct Stats {
     pub leaked: Leaked,
     /// Steps.
     pub steps: u64,
+    /// Empty steps beside the other attention ranks of its server.
+    pub empty_steps: u64,
+    /// Waits for the slowest attention rank, one a step, where there are several.
+    pub rank_wait: Histogram,
     /// Time spent in steps, nanoseconds.
     pub busy_ns: i64,
     /// Highest share of KV blocks referenced at a step's end.
@@ -155,6 +159,8 @@ impl Stats {
             cpu: CpuTime::default(),
             leaked: Leaked::default(),
             steps: 0,
+            empty_steps: 0,
+            rank_wait: Histogram::new(Buckets::RANK_WAIT),
             busy_ns: 0,
             peak_kv_usage: 0.0,
             ttft: Histogram::new(Buckets::FIRST_TOKEN),

@@ -316,6 +316,12 @@ impl Engine {
         self.record.ends_ns = self.record.ends_ns.max(end_ns);
     }
 
+    /// It took an empty step of that length beside the attention ranks with something to compute.
+    pub(crate) fn count_empty_step(&mut self, length_ns: i64) {
+        self.stats.empty_steps += 1;
+        self.stats.rank_wait.observe(length_ns);
+    }
+
     /// Whether the core has had nothing to do since its last step: what comes next had not come by then.
     fn is_asleep(&self) -> bool {
         let came_later = |(ready_ns, _): &(i64, u32)| self.ended_ns.is_none_or(|ended_ns| *ready_ns > ended_ns);
@@ -352,6 +358,9 @@ impl Engine {
             self.ended_ns = Some(now_ns);
             self.stats.steps += 1;
             self.stats.busy_ns += now_ns - began_ns;
+            if self.config.parallel.data.of > 1 {
+                self.stats.rank_wait.observe((self.record.wait_seconds * 1e9).round() as i64);
+            }
             self.stats.cpu.core_ns += (self.record.host_seconds * 1e9).round() as i64;
             self.stats.decided(decisions);
             self.count_external(decisions.external_queries, decisions.external_hits);

@@ -114,13 +114,30 @@ pub const TENSOR_PARALLEL: Scene = Scene {
 /// Attention ranks of [`DATA_RANKS`].
 const RANKS: u32 = 4;
 
+/// Tokens of the text that all prompts begin with there: of long contexts a rank reads enough to be the slowest.
+const AGENT_TEXT: u32 = 6000;
+
+/// Longest sequence there, tokens.
+const LONGEST_OF_RANKS: u32 = 16_384;
+
 /// Attention ranks with requests of their own.
 pub const DATA_RANKS: Scene = Scene {
     slug: "data-ranks",
-    doc: "one server of four attention ranks with requests of their own, which take every step together",
+    doc: "one server of four attention ranks with requests of their own, which take every step together; prompts begin with \
+          a long text that is the same in all, as agents' do",
     apply: |rig| {
+        rig.server_renders(|call, _| {
+            call.prompt.splice(0..0, firstcheck_workload::text::word_ids(DOCUMENTS, AGENT_TEXT));
+        });
         let deployment = &rig.deployment;
         if let Some(engine) = deployment.replicas.first().map(|replica| replica.engine.clone()) {
+            let mut engine = engine;
+            engine.max_model_len = engine.max_model_len.max(LONGEST_OF_RANKS);
+            let least = engine.max_model_len.div_ceil(engine.block_size.max(1)) + 1;
+            // What the text takes is beside what requests had.
+            engine.num_gpu_blocks = (engine.num_gpu_blocks + AGENT_TEXT / engine.block_size.max(1)).max(least);
+            let tokens = &mut engine.sglang.max_total_num_tokens;
+            *tokens = (*tokens + AGENT_TEXT).max(engine.max_model_len + 2 * engine.sglang.page_size);
             let ranks = Deployment::ranks(&engine, RANKS);
             rig.deployment = Deployment { client: deployment.client, scrape: deployment.scrape, ..ranks };
         }

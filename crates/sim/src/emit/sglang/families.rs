@@ -48,6 +48,7 @@ pub(crate) fn families<'a>(engine: &'a Engine, view: &SglangView<'a>) -> Vec<Fam
     page.constants(config);
     page.totals(view.totals(), view.tokens().evicted);
     page.requests(engine.stats());
+    page.data_ranks(engine.stats());
     page.families
 }
 
@@ -170,6 +171,31 @@ impl<'a> Page<'a> {
                 ("decode_none", totals.eager_passes),
             ],
             V0_5_8,
+        );
+    }
+
+    /// What the attention ranks of a server count of their steps together.
+    fn data_ranks(&mut self, stats: &Stats) {
+        if self.data_rank.is_none() {
+            return;
+        }
+        self.by(
+            (
+                "sglang:dp_attention_steps_total",
+                "MLP-sync steps on this DP rank. rank_state=idle: this rank had no tokens and only ran to keep the DP \
+                 collectives in lockstep.",
+            ),
+            "rank_state",
+            &[("busy", stats.steps), ("idle", stats.empty_steps)],
+            V0_5_23,
+        );
+        let ranks = self.ranks();
+        self.histogram(
+            "sglang:dp_attention_sync_wait_seconds",
+            "Wall time of this DP rank's scheduler MLP-sync all-gather per step.",
+            &stats.rank_wait,
+            ranks,
+            V0_5_23,
         );
     }
 

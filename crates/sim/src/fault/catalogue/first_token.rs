@@ -412,17 +412,20 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         symptom: "S06",
         cause: "context-skew",
         acts_in: "attention ranks",
-        doc: "requests are spread over the attention ranks by their number, and every fourth, always of the same rank, is \
-              an agent's with a long text of its session in front, which is cached: that rank reads the most context in \
-              each step",
+        doc: "requests are spread over the attention ranks by their number, and every fourth, always of the same rank, has a \
+              longer session, which is cached, and a longer answer: that rank reads the most context in each step",
         scene: scene::DATA_RANKS,
-        params: &[param("tokens", "tokens", [3000.0, 5000.0, 7000.0], [1.0, 1e6], "length of the text in front")],
+        params: &[
+            param("tokens", "tokens", [3000.0, 5000.0, 7000.0], [1.0, 8000.0], "length of the session in front"),
+            param("factor", "", [1.5, 2.0, 3.0], [1.0, 5.0], "what the length of those answers is multiplied by"),
+        ],
         apply: |values, rig| {
-            let tokens = values.count("tokens");
+            let (tokens, factor) = (values.count("tokens"), values.get("factor"));
             let ranks = rig.deployment.replicas.len().max(1) as u64;
             rig.server_renders(move |call, _| {
                 if call.tag % ranks == 0 {
                     call.prompt.splice(0..0, word_ids(FIXED, tokens));
+                    call.max_tokens = call.max_tokens.map(|tokens| (f64::from(tokens) * factor) as u32);
                 }
             });
         },
