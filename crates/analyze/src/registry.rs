@@ -9,6 +9,7 @@ pub static CHECKS: &[&Check] = &[
     &checks::first_token::hits_collapse::HITS_COLLAPSE,             // S03
     &checks::first_token::lpm_never_recovers::LPM_NEVER_RECOVERS,   // S04
     &checks::first_token::tier_hits_late::TIER_HITS_LATE,           // S05
+    &checks::first_token::ranks_wait::RANKS_WAIT,                   // S06
     &checks::stream::stream_stutter::STREAM_STUTTER,                // S07
     &checks::stream::periodic_spikes::PERIODIC_SPIKES,              // S08
     &checks::stream::frozen_streams::FROZEN_STREAMS,                // S09

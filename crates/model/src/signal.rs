@@ -133,6 +133,10 @@ signals! {
     GrammarTime = "grammar_time";
     /// Time for which a prefill was held back to wait for other ranks, seconds (histogram).
     PrefillDelay = "prefill_delay";
+    /// Steps that a rank took with the others of its server, by whether it had anything to compute (counter).
+    RankSteps = "rank_steps";
+    /// Time that a rank waits in a step for the slowest rank of its server (histogram).
+    RankWait = "rank_wait";
     /// Transfers of KV that failed (counter).
     KvTransferFailures = "kv_transfer_failures";
     /// Requests whose KV was given up before the other engine fetched it (counter).

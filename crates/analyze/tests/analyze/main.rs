@@ -27,6 +27,7 @@ mod ledgers;
 mod memory_ledgers;
 mod onset;
 mod rank;
+mod rank_costs;
 mod signatures;
 mod stalls;
 mod synthetic;

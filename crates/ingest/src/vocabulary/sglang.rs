@@ -23,6 +23,8 @@ pub(super) const FAMILIES: &[Entry] = &[
     histogram("sglang:kv_transfer_latency_ms", Signal::KvTransferTime),
     histogram("sglang:kv_transfer_total_mb", Signal::KvTransferBytes),
     histogram("sglang:prefill_delayer_wait_seconds", Signal::PrefillDelay),
+    counter("sglang:dp_attention_steps_total", Signal::RankSteps),
+    histogram("sglang:dp_attention_sync_wait_seconds", Signal::RankWait),
     histogram("sglang:grammar_compilation_time_seconds", Signal::GrammarTime),
     counter("sglang:num_transfer_failed_reqs_total", Signal::KvTransferFailures),
     counter("sglang:load_back_tokens_total", Signal::KvLoadedTokens),

@@ -42,6 +42,7 @@ fn names_of_every_engine_old_and_new_have_their_meaning() {
         ("vllm:kv_offload_load_size_sum", Some(Signal::KvLoadSize)),
         ("vllm:kv_offload_load_time_total", Some(Signal::KvLoadBusy)),
         ("vllm:num_requests_waiting_by_reason", None),
+        ("sglang:dp_attention_sync_wait_seconds_sum", Some(Signal::RankWait)),
         ("sglang:prefill_delayer_wait_seconds_sum", Some(Signal::PrefillDelay)),
         ("vllm:gpu_prefix_cache_hit_rate", None),
         ("vllm:num_requests_swapped", None),

@@ -1,7 +1,8 @@
 //! Blocks of a case, and the evidence of a side that they come to.
 //!
 //! - `metrics SIDE at=SECONDS`: a page scraped then; the window reaches from 0 to the last page.
-//! - `samples SIDE every=SECONDS`: pages that many seconds apart, a line a series: `counter NAME{labels} 0 60 120 …`.
+//! - `samples SIDE every=SECONDS`: pages that many seconds apart, a line a series: `counter NAME{labels} 0 60 120 …`,
+//!   of a histogram `histogram NAME_sum 0 1.5 …`.
 //! - `requests SIDE`: lines `COUNT PROMPT OUTPUT TTFT_MS E2E_MS [key=value …]`; keys: `at` (send of the first, s), `every`
 //!   (between sends, s), `spread` (TTFTs of the line vary by ± this share), `cached` (prompt tokens found in the cache),
 //!   `lag` (the client's hold before it sends, ms; part of the TTFT), `fate` (`failed`, …: E2E_MS is then the end of the
@@ -90,7 +91,10 @@ fn pages_of(side: &str, block: &Block) -> Vec<Block> {
     let count = rows.iter().map(Vec::len).max().expect("a series") - 2;
     let page = |at: usize| {
         let line = |row: &Vec<&str>| {
-            let family = row[1].split('{').next().unwrap();
+            let name = row[1].split('{').next().unwrap();
+            let suffix =
+                ["_sum", "_count", "_bucket"].into_iter().find(|end| row[0] == "histogram" && name.ends_with(end));
+            let family = name.strip_suffix(suffix.unwrap_or_default()).unwrap();
             Some(format!("# TYPE {family} {}\n{} {}\n", row[0], row[1], row.get(at + 2)?))
         };
         Block { head: format!("metrics {side} at={}", at as f64 * every), body: rows.iter().filter_map(line).collect() }

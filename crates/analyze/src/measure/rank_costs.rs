@@ -1,0 +1,125 @@
+//! What the ranks of a server cost each other: the part of a step that goes to the work of one of them.
+
+use super::rank_steps::{Cell, RankSteps};
+use firstcheck_model::{
+    measurement::{Measurement, Missing, Source, Why},
+    unit::Ratio,
+};
+use firstcheck_stats::linear;
+
+/// Shares of the time between two tokens that go to the work of single ranks.
+///
+/// From a regression of the gaps of each rank, between each two readings, on its own work and on that of the others:
+/// `gap = α + γ·own prompts + γ'·others' prompts + β·own context + β'·(most context − own)`. Ranks that step by themselves
+/// have γ' = β' = 0, so that nothing is taken for a wait that is not one. Ranks that step together have β = β', which is
+/// then taken from `β·most context` alone: it is told even where one rank has all requests.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankCosts {
+    /// The wait for prompts that others compute.
+    pub prompts: Share,
+    /// What the fullest rank reads of context beyond the mean: evenly spread, it would be saved.
+    pub contexts: Share,
+}
+
+/// A share of the time, and how sure it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Share {
+    /// The share; 0 where there is nothing of the kind.
+    pub of_time: Measurement<Ratio>,
+    /// Standard errors that its coefficient lies above zero.
+    pub errors: f64,
+}
+
+/// Spans of one rank below which nothing is fitted.
+const FEWEST: usize = 5;
+
+/// Standard errors within which a coefficient lies.
+const WITHIN: f64 = 2.0;
+
+/// A regressor of gaps.
+type Column = fn(&Cell) -> f64;
+
+const OTHERS: Column = |cell| cell.other_prompts;
+const OWN: Column = |cell| cell.prompts;
+const CONTEXT: Column = |cell| cell.context;
+const EXCESS: Column = |cell| cell.excess;
+const MOST: Column = |cell| cell.context + cell.excess;
+
+impl RankCosts {
+    /// What the ranks of a side cost each other, with coefficients from its spans and from those of `beside`.
+    ///
+    /// # Errors
+    /// Spans that are too few, or too much alike to tell one rank's work from another's.
+    pub fn of(side: &RankSteps, beside: Option<&RankSteps>) -> Result<Self, Missing> {
+        let ranks = side.totals.len().max(1);
+        let cells: Vec<&Cell> = side.cells.iter().chain(beside.iter().flat_map(|side| &side.cells)).collect();
+        let n = cells.len() / ranks;
+        let few = || Missing {
+            what: format!("{FEWEST} readings between which the ranks' work differs"),
+            why: Why::TooFew { have: n as u64, need: FEWEST as u64 },
+            obtain: "firstcheck run --url URL --duration 120s --scrape-interval 2s".into(),
+        };
+        if n < FEWEST {
+            return Err(few());
+        }
+        let [others, _, own, excess] = fit(&cells, [OTHERS, OWN, CONTEXT, EXCESS], ranks).ok_or_else(few)?;
+        // Of ranks that step by themselves the fullest slows nobody but its own requests.
+        let apart = own.is_told() && excess.slope + WITHIN * excess.error < own.slope / 2.0 && excess.error > 0.0;
+        let most = match fit(&cells, [OTHERS, OWN, MOST], ranks) {
+            Some([_, _, most]) if !apart => most,
+            _ => Coefficient::default(),
+        };
+        let time: f64 = side.cells.iter().map(|cell| cell.gap * cell.gaps).sum();
+        let share = |coefficient: Coefficient, work: Column| {
+            let per_slope = side.cells.iter().map(|cell| work(cell) * cell.gaps).sum::<f64>() / time;
+            let of = |slope: f64| Ratio((slope * per_slope).max(0.0));
+            let Coefficient { slope, error } = coefficient;
+            let interval = Some((of(slope - WITHIN * error), of(slope + WITHIN * error)));
+            let source = Source::Derived {
+                by: "regression of each rank's gaps on its own and the other ranks' work".into(),
+                from: vec![side.source.clone()],
+            };
+            let errors = if error > 0.0 { slope / error } else { 0.0 };
+            Share { of_time: Measurement { value: of(slope), interval, n: n as u64, source }, errors }
+        };
+        Ok(Self { prompts: share(others, OTHERS), contexts: share(most, |cell| cell.uneven) })
+    }
+}
+
+/// A coefficient with its standard error; both zero for a regressor that does not vary.
+#[derive(Debug, Clone, Copy, Default)]
+struct Coefficient {
+    slope: f64,
+    error: f64,
+}
+
+impl Coefficient {
+    fn is_told(self) -> bool {
+        self.slope > WITHIN * self.error
+    }
+}
+
+/// Fits gaps to `columns` and an intercept, each cell by the gaps behind it; `None` where the columns cannot be told apart.
+fn fit<const N: usize>(cells: &[&Cell], columns: [Column; N], ranks: usize) -> Option<[Coefficient; N]> {
+    let varies = |of: &Column| {
+        let values = || cells.iter().map(|cell| of(cell));
+        let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+        most - least > 1e-9 * most
+    };
+    let kept: Vec<usize> = (0..N).filter(|at| varies(&columns[*at])).collect();
+    let weight = |cell: &Cell| cell.gaps.sqrt();
+    let row = |cell: &&Cell| -> Vec<f64> {
+        let values = kept.iter().map(|at| columns[*at](cell));
+        std::iter::once(1.0).chain(values).map(|value| value * weight(cell)).collect()
+    };
+    let rows: Vec<Vec<f64>> = cells.iter().map(row).collect();
+    let gaps: Vec<f64> = cells.iter().map(|cell| cell.gap * weight(cell)).collect();
+    let found = linear::fit(&rows, &gaps).ok()??;
+    // Gaps of the same span are the same steps on all ranks: as many values as spans, not as cells.
+    let spread = (ranks as f64).sqrt();
+    let mut all = [Coefficient::default(); N];
+    for (place, at) in kept.iter().enumerate() {
+        all[*at] = Coefficient { slope: found.coefficients[place + 1], error: found.errors[place + 1] * spread };
+    }
+    Some(all)
+}
