@@ -12,7 +12,9 @@ use super::{page, sglang, version::Version};
 use crate::engine::Engine;
 
 pub use super::page::Process;
-pub(crate) use super::page::{engine_labels, render, suffix};
+#[cfg(feature = "serve")]
+pub(crate) use super::page::render;
+pub(crate) use super::page::{engine_labels, suffix};
 pub use family::{EngineLabels, Family, FamilyKind, Sample};
 pub(crate) use ranks::of_server;
 
