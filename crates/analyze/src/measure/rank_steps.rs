@@ -113,9 +113,12 @@ struct Rank<'r> {
     series: &'r Series,
 }
 
+/// A server by its page and the labels that its ranks share.
+type Server<'r> = (&'r str, Vec<(&'r str, &'r str)>);
+
 /// The ranks of each server that the pages of a run show.
 fn servers(run: &RunEvidence) -> impl Iterator<Item = Vec<Rank<'_>>> {
-    let mut servers: BTreeMap<(&str, Vec<(&str, &str)>), Vec<Rank<'_>>> = BTreeMap::new();
+    let mut servers: BTreeMap<Server<'_>, Vec<Rank<'_>>> = BTreeMap::new();
     // What every engine shows of each rank: a level of its scheduler.
     for series in run.series(Signal::Running, Part::Value) {
         let Some(label) = RANK_LABELS.into_iter().find(|label| series.labels.get(label).is_some()) else { continue };
