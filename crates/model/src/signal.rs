@@ -321,7 +321,7 @@ impl Series {
     /// the sample before it would bring the warm-up's requests in.
     ///
     /// After a reset the counter restarts from zero, so the new value counts in full; what was lost between the last
-    /// sample and the reset is unknown.
+    /// sample and the reset is unknown. A sample that is no finite number is none: nothing has grown to it or from it.
     ///
     /// # Errors
     /// [`Missing`] with fewer than two samples.
@@ -331,21 +331,24 @@ impl Series {
             Some(w) => self.around(w),
         };
         let (at, value) = (self.at.get(first..last).unwrap_or(&[]), self.value.get(first..last).unwrap_or(&[]));
-        let (Some(from), Some(to)) = (at.first(), at.last()) else { return Err(self.too_few(0)) };
-        if at.len() < 2 {
-            return Err(self.too_few(at.len() as u64));
-        }
-        let (mut growth, mut resets) = (0.0, 0);
-        for pair in value.windows(2) {
-            if pair[1] >= pair[0] {
-                growth += pair[1] - pair[0];
+        let mut samples = at.iter().zip(value).filter(|(_, value)| value.is_finite()).map(|(at, value)| (*at, *value));
+        let Some((from, mut before)) = samples.next() else { return Err(self.too_few(0)) };
+        let (mut growth, mut resets, mut used, mut to) = (0.0, 0, 1, from);
+        for (at, value) in samples {
+            if value >= before {
+                growth += value - before;
             } else {
-                growth += pair[1];
+                growth += value;
                 resets += 1;
             }
+            (before, to) = (value, at);
+            used += 1;
         }
-        let over = to.since(*from).unwrap_or(Seconds(0.0));
-        Ok(Delta { value: growth, resets, samples: at.len() as u32, over, from: *from, to: *to })
+        if used < 2 {
+            return Err(self.too_few(used));
+        }
+        let over = to.since(from).unwrap_or(Seconds(0.0));
+        Ok(Delta { value: growth, resets, samples: used as u32, over, from, to })
     }
 
     /// The samples between which growth over `window` is taken: first, and one past the last. Where one sample is nearest

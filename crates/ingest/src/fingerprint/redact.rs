@@ -7,23 +7,52 @@ use firstcheck_model::fingerprint::{Fingerprint, Group, Stated, UNSET};
 pub const REDACTED: &str = "(redacted)";
 
 /// Words of a setting's name that make its text a secret.
-const SECRET_WORDS: [&str; 12] = [
+const SECRET_WORDS: [&str; 17] = [
     "key",
     "keys",
     "apikey",
     "token",
     "secret",
+    "secrets",
     "password",
     "passwd",
+    "passphrase",
+    "pgpass",
     "credential",
     "credentials",
     "auth",
     "authorization",
     "bearer",
+    "cookie",
+    "webhook",
 ];
 
+/// Words that do so at a name's end alone: `MY_PASS` is one, `pass_config` is not.
+const SECRET_LAST_WORDS: [&str; 5] = ["pass", "pwd", "pat", "sig", "signature"];
+
 /// Beginnings of values that are secrets whatever the setting is called.
-const SECRET_VALUES: [&str; 6] = ["hf_", "sk-", "ghp_", "Bearer ", "eyJ", "AKIA"];
+const SECRET_VALUES: [&str; 20] = [
+    "hf_",
+    "sk-",
+    "sk_live_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xapp-",
+    "nvapi-",
+    "npm_",
+    "pypi-",
+    "AIza",
+    "AKIA",
+    "ASIA",
+    "Bearer ",
+    "eyJ",
+    "-----BEGIN ",
+];
 
 /// A number, a truth value, or a list of such: no secret.
 fn is_plain(value: &str) -> bool {
@@ -38,12 +67,44 @@ pub fn is_secret(name: &str, value: &str) -> bool {
     if is_plain(value) {
         return false;
     }
-    let named = name
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .any(|word| SECRET_WORDS.contains(&word.to_ascii_lowercase().as_str()));
+    let words = words(name);
+    let named = words.iter().any(|word| SECRET_WORDS.contains(&word.as_str()))
+        || words.last().is_some_and(|word| SECRET_LAST_WORDS.contains(&word.as_str()));
     let with_password =
         value.split_once("://").is_some_and(|(_, rest)| rest.split('/').next().is_some_and(|host| host.contains('@')));
     named || with_password || SECRET_VALUES.iter().any(|start| value.starts_with(start))
+}
+
+/// A label's value as it may be kept: what its name's last word makes a secret is [`REDACTED`]. Of the others a name tells
+/// what a value is about (`key_type`), and its beginning is not looked at: a model may be called `hf_small`.
+pub(crate) fn label_value(name: &str, value: String) -> String {
+    let last = name.rsplit('_').next().unwrap_or_default();
+    if !is_plain(&value) && words(last).iter().any(|word| SECRET_WORDS.contains(&word.as_str())) {
+        return REDACTED.into();
+    }
+    value
+}
+
+/// The words of a name in lower case: `apiKey`, `API_KEY` and `api-key` have the same two.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut after_lower = false;
+    let mut inside = false;
+    for c in name.chars() {
+        if !c.is_ascii_alphanumeric() {
+            inside = false;
+        } else if inside
+            && !(after_lower && c.is_ascii_uppercase())
+            && let Some(word) = words.last_mut()
+        {
+            word.push(c.to_ascii_lowercase());
+        } else {
+            words.push(c.to_ascii_lowercase().into());
+            inside = true;
+        }
+        after_lower = c.is_ascii_lowercase() || c.is_ascii_digit();
+    }
+    words
 }
 
 /// Where a field was read.

@@ -45,10 +45,11 @@ fn is_plain(found: &str) -> bool {
 
 /// A list may be a command line, where `--api-key` stands before its argument.
 fn arguments(items: &mut [Value]) {
-    let mut after_secret = false;
+    let (mut after_secret, mut after_user) = (false, false);
     for item in items {
         let option = item.as_str().is_some_and(|text| text.starts_with('-'));
-        if after_secret && !option {
+        let user = after_user && item.as_str().is_some_and(|text| text.contains(':') && !text.contains("://"));
+        if (after_secret && !option) || user {
             blank(item);
         } else {
             redact(item);
@@ -58,24 +59,31 @@ fn arguments(items: &mut [Value]) {
             Some(text) if option => text.starts_with("--") && !text.contains('=') && names_a_secret(text),
             _ => after_secret,
         };
+        after_user = matches!(item.as_str(), Some("-u" | "--user"));
     }
 }
 
-/// What separates the words of a text: `name=value`, `'name': 'value'`, `--name value`.
+/// What separates the words of a text: `name=value`, `'name': 'value'`, `--name value`, `?name=value&name=value`.
 fn separates(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '=' | ':' | ',' | ';' | '\'' | '"' | '(' | ')' | '{' | '}' | '[' | ']')
+    c.is_whitespace()
+        || matches!(c, '=' | ':' | ',' | ';' | '\'' | '"' | '(' | ')' | '{' | '}' | '[' | ']' | '?' | '&' | '#')
 }
 
 /// A text with what follows a secret's name, and what looks like a key, replaced.
 pub fn text(found: &str) -> String {
+    let found = &without_private_keys(found);
     let mut out = String::with_capacity(found.len());
-    let mut rest = found;
+    let mut rest = found.as_str();
     // Whether the next word is a secret, and what stood between a name and it so far.
     let mut expected = Expected::Nothing;
     while !rest.is_empty() {
         let gap = rest.find(|c| !separates(c)).unwrap_or(rest.len());
         let (between, tail) = rest.split_at(gap);
-        let length = tail.find(separates).unwrap_or(tail.len());
+        // Where the value of `-u` is a user with its password, both are cut out whole.
+        let length = match expected {
+            Expected::User => tail.find(|c: char| c.is_whitespace() || matches!(c, '\'' | '"')).unwrap_or(tail.len()),
+            _ => tail.find(separates).unwrap_or(tail.len()),
+        };
         let (word, tail) = tail.split_at(length);
         out.push_str(between);
         rest = tail;
@@ -86,18 +94,19 @@ pub fn text(found: &str) -> String {
             Expected::Nothing => false,
             Expected::AfterOption => true,
             Expected::AfterName => between.contains(['=', ':']) && !between.contains([',', ';']),
+            Expected::Cookies { begun } => !between.contains('\n') && !(begun && between.contains(['\'', '"'])),
+            Expected::User => word.contains(':') && !word.contains("://"),
         };
         let scheme = matches!(word, "Bearer" | "Basic");
         let names = rest.trim_start_matches(['\'', '"', ' ']).starts_with(['=', ':']);
         let looks_like_a_key = !names && is_secret("", word);
         let hide = !scheme && !is_plain(word) && !word.starts_with("--") && (secret || looks_like_a_key);
         out.push_str(if hide { REDACTED } else { word });
-        expected = if secret && scheme {
-            Expected::AfterOption
-        } else if !hide && names_a_secret(word) {
-            if word.starts_with("--") { Expected::AfterOption } else { Expected::AfterName }
-        } else {
-            Expected::Nothing
+        expected = match expected {
+            Expected::Cookies { .. } if secret => Expected::Cookies { begun: true },
+            _ if secret && scheme => Expected::AfterOption,
+            _ if hide => Expected::Nothing,
+            _ => after(word),
         };
     }
     with_addresses(&out)
@@ -110,9 +119,56 @@ enum Expected {
     AfterName,
     /// `--api-key` or `Bearer`: the next word is the value.
     AfterOption,
+    /// A header of cookies: names and values to the line's or the text's end.
+    Cookies {
+        /// Whether the first of them was passed.
+        begun: bool,
+    },
+    /// `-u`, of a command that fetches an address.
+    User,
 }
 
-/// Replaces user and password in addresses; the splitting above cuts those at their colons.
+/// What a word lets expect of the next.
+fn after(word: &str) -> Expected {
+    // A host is none, whatever it is called, and of a path the last part may be.
+    let name = if word.starts_with("//") { "" } else { word.rsplit('/').next().unwrap_or_default() };
+    match name {
+        "-u" | "--user" => Expected::User,
+        _ if matches!(name.to_ascii_lowercase().as_str(), "cookie" | "set-cookie") => {
+            Expected::Cookies { begun: false }
+        }
+        _ if !names_a_secret(name) => Expected::Nothing,
+        _ if name.starts_with("--") => Expected::AfterOption,
+        _ => Expected::AfterName,
+    }
+}
+
+/// Replaces private keys in their armour, which has lines and blanks in it; one that is cut ends with the text.
+fn without_private_keys(found: &str) -> String {
+    const BEGIN: &str = "-----BEGIN ";
+    const END: &str = "-----END ";
+    let mut out = String::with_capacity(found.len());
+    let mut rest = found;
+    while let Some((before, armour)) = rest.split_once(BEGIN) {
+        out.push_str(before);
+        let title = armour.split("-----").next().unwrap_or_default();
+        if !title.contains("PRIVATE KEY") {
+            out.push_str(BEGIN);
+            rest = armour;
+            continue;
+        }
+        out.push_str(REDACTED);
+        let behind = armour.split_once(END).map_or("", |(_, behind)| behind);
+        rest = behind.split_once("-----").map_or("", |(_, behind)| behind);
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What the path of a hook begins with.
+const HOOKS: [&str; 3] = ["hooks.slack.com/services/", "/api/webhooks/", "/webhook/"];
+
+/// Replaces user and password in addresses, and the paths of hooks; the splitting above cuts those at their colons.
 fn with_addresses(found: &str) -> String {
     let mut out = String::with_capacity(found.len());
     let mut rest = found;
@@ -125,6 +181,14 @@ fn with_addresses(found: &str) -> String {
         if let Some(user) = host.rfind('@') {
             out.push_str(REDACTED);
             rest = after.get(user..).unwrap_or_default();
+        }
+        // Whoever has the address of a hook may post to it: its path is the key.
+        let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ',')).unwrap_or(rest.len());
+        let (address, behind) = rest.split_at(end);
+        if let Some(at) = HOOKS.iter().find_map(|hook| Some(address.find(hook)? + hook.len())) {
+            out.push_str(address.get(..at).unwrap_or_default());
+            out.push_str(REDACTED);
+            rest = behind;
         }
     }
     out.push_str(rest);

@@ -1,5 +1,6 @@
 //! One sample line of a metrics page.
 
+use crate::fingerprint::label_value;
 use std::borrow::Cow;
 
 /// A sample line taken apart: name, labels in page order, value, timestamp as written.
@@ -89,6 +90,7 @@ fn braces<'a>(
         if labels.iter().any(|(l, _)| *l == label) {
             return Err(format!("label `{}` is given twice", clip(&label)));
         }
+        let value = label_value(&label, value);
         labels.push((label, value));
         rest = separator(after.trim_start())?;
     }

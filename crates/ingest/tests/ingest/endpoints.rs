@@ -111,6 +111,11 @@ fn secrets_are_told_by_name_beginning_and_address() {
         ("token_budgets", "[512, 1024]", false),
         ("tokens", "[sk-abc]", false),
         ("token", "[sk-abc]", true),
+        ("hfToken", "abc", true),
+        ("DB_PASS", "abc", true),
+        ("X-Amz-Signature", "abc", true),
+        ("pass_config", "{'fuse': False}", false),
+        ("any", "glpat-abc", true),
     ];
     for (name, value, secret) in cases {
         assert_eq!(is_secret(name, value), secret, "{name}={value}");

@@ -49,3 +49,10 @@ fn a_page_read_just_after_the_window_began_keeps_the_warm_up_out() {
     let delta = counter(&[(10, 0.0), (5_002, 100.0), (10_000, 160.0), (36_001, 400.0)]).delta(window).unwrap();
     assert_eq!((delta.value, delta.from, delta.to), (300.0, Moment::at(5_002), Moment::at(36_001)));
 }
+
+#[test]
+fn a_sample_that_is_no_finite_number_is_none() {
+    let delta = counter(&[(0, 5.0), (1_000, f64::NAN), (2_000, f64::INFINITY), (3_000, 9.0)]).delta(None).unwrap();
+    assert_eq!((delta.value, delta.resets, delta.samples), (4.0, 0, 2));
+    assert!(counter(&[(0, 5.0), (1_000, f64::NAN)]).delta(None).is_err());
+}

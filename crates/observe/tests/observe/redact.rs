@@ -27,6 +27,28 @@ fn secrets_are_replaced_wherever_they_stand() {
         (json!("Authorization: Bearer a b"), json!(format!("Authorization: Bearer {r} b"))),
         (json!("--model hf_aBcD"), json!(format!("--model {r}"))),
         (json!("http://me:a@h:1/x?y"), json!(format!("http://{r}@h:1/x?y"))),
+        (
+            json!("https://keycloak.corp:8443/cb?client_secret=a&sig=b#access_token=c"),
+            json!(format!("https://keycloak.corp:8443/cb?client_secret={r}&sig={r}#access_token={r}")),
+        ),
+        (
+            json!({"hfToken": "a", "MY_PASS": "b", "passphrase": "c"}),
+            json!({"hfToken": r, "MY_PASS": r, "passphrase": r}),
+        ),
+        (json!("Server=h;Pwd=a;Port=b"), json!(format!("Server=h;Pwd={r};Port=b"))),
+        (json!("cookie: session=a; id=b\nport: c"), json!(format!("cookie: {r}={r}; {r}={r}\nport: c"))),
+        (json!("{'Cookie': 'session=a', 'x': 'b'}"), json!(format!("{{'Cookie': '{r}={r}', 'x': 'b'}}"))),
+        (json!("curl -u me:a http://h"), json!(format!("curl -u {r} http://h"))),
+        (json!(["curl", "-u", "me:a", "http://h"]), json!(["curl", "-u", r, "http://h"])),
+        (json!("github_pat_1A glpat-b xoxb-1-c AIzad nvapi-e"), json!(format!("{r} {r} {r} {r} {r}"))),
+        (
+            json!("https://hooks.slack.com/services/T0/B0/a, b"),
+            json!(format!("https://hooks.slack.com/services/{r}, b")),
+        ),
+        (
+            json!("k='-----BEGIN RSA PRIVATE KEY-----\na b\n-----END RSA PRIVATE KEY-----' n=1"),
+            json!(format!("k='{r}' n=1")),
+        ),
     ];
     for (given, expected) in cases {
         assert_eq!(redacted(given.clone()), expected, "{given}");
@@ -42,6 +64,8 @@ fn settings_stay() {
         json!("tokenizer='tiny', max_num_batched_tokens=2048, hf_token=None, seed=0"),
         json!(["vllm", "serve", "m", "--tokenizer", "t", "--max-num-batched-tokens", "2048", "--port", "8000"]),
         json!("http://10.0.0.7:8000/v1 and https://h/a@b"),
+        json!("python -u serve.py --compilation-config {'pass_config': {'fuse_norm_quant': False}}"),
+        json!("http://monkey.io:8000/v1?model=m"),
     ];
     for value in kept {
         assert_eq!(redacted(value.clone()), value);

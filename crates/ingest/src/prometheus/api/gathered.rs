@@ -1,6 +1,7 @@
 //! The series of all answers, held within limits.
 
 use super::{element::Element, scrapes};
+use crate::fingerprint::label_value;
 use crate::{
     Limits,
     frame::Intake,
@@ -45,7 +46,9 @@ impl Gathered {
         let Element { metric, unreadable, histograms, .. } = element;
         self.unreadable += unreadable;
         self.histograms += histograms;
-        let mut labels: Vec<(String, String)> = metric.unwrap_or_default().into_iter().collect();
+        let stated = metric.unwrap_or_default().into_iter();
+        let mut labels: Vec<(String, String)> =
+            stated.map(|(name, value)| (name.clone(), label_value(&name, value))).collect();
         let Some(at) = labels.iter().position(|(label, _)| label == "__name__") else {
             self.nameless += 1;
             return;
