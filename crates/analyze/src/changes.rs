@@ -4,7 +4,7 @@ use firstcheck_model::{
     evidence::{Evidence, RunEvidence},
     first_look::{Affected, Change, StagePart},
     metric::{Metric, Worse},
-    report::{Claim, MetricRow, Quantity, StageRow},
+    report::{MetricRow, Quantity, StageRow},
     unit::Seconds,
 };
 use firstcheck_stats::quantile::Sample;
@@ -31,13 +31,13 @@ const HEADLINES: [(Metric, &[&str]); 12] = [
 ];
 
 /// Changes for the worse among `metrics`, the largest first: the share of requests without an answer before latencies,
-/// those before counters.
+/// those before counters. What may not be claimed is among them, and says so: that users notice it is no claim.
 pub fn changes(metrics: &[MetricRow], stages: &[StageRow], base: &Evidence, side: &Evidence) -> Vec<Change> {
     let mut found: Vec<(usize, f64, Change)> = Vec::new();
     for row in metrics.iter().filter(|row| row.slice.is_none() && row.cell.is_none()) {
-        let Some(place) = HEADLINES.iter().position(|(metric, stats)| {
-            *metric == row.metric && stats.contains(&row.stat.as_str()) && row.claim != Claim::NotComparable
-        }) else {
+        let Some(place) =
+            HEADLINES.iter().position(|(metric, stats)| *metric == row.metric && stats.contains(&row.stat.as_str()))
+        else {
             continue;
         };
         let (Some(before), Some(now)) = (row.base, row.candidate) else { continue };
@@ -54,6 +54,7 @@ pub fn changes(metrics: &[MetricRow], stages: &[StageRow], base: &Evidence, side
             base: before,
             candidate: now,
             n: row.n,
+            claim: row.claim,
             stage: stage(row, stages),
             replicas: affected(row.metric, times, base, side),
         };

@@ -6,8 +6,8 @@ use std::cmp::{Ordering, Reverse};
 
 /// Findings in the order in which a reader needs them, with consequences marked.
 ///
-/// Present ones first, by the share of the difference that they explain, then by severity; a finding that cannot say how
-/// much it explains comes after those that can. A consequence follows its cause. Then what is undecided, what is not
+/// Present ones first, by the share of the difference that they explain; a finding that cannot say how much it explains
+/// comes after those that can. Then those with a cause that evidence speaks for, then by severity. A consequence follows its cause. Then what is undecided, what is not
 /// there, and what does not apply.
 pub fn ranked(mut findings: Vec<Finding>) -> Vec<Finding> {
     let causes: Vec<Option<String>> = findings.iter().map(|finding| brought_about_by(finding, &findings)).collect();
@@ -60,6 +60,7 @@ fn order(a: &Finding, b: &Finding) -> Ordering {
     place(&a.outcome)
         .cmp(&place(&b.outcome))
         .then(explained(&b.outcome).total_cmp(&explained(&a.outcome)))
+        .then(has_a_cause(&b.outcome).cmp(&has_a_cause(&a.outcome)))
         .then(Reverse(a.severity).cmp(&Reverse(b.severity)))
         .then(a.code.cmp(&b.code))
 }
@@ -71,6 +72,11 @@ fn place(outcome: &Outcome) -> u8 {
         Outcome::Absent { .. } => 2,
         Outcome::NotApplicable { .. } => 3,
     }
+}
+
+/// Whether evidence speaks for one of its causes.
+fn has_a_cause(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Present { causes, .. } if causes.iter().any(Cause::is_supported))
 }
 
 /// Share of the difference explained; a finding that cannot say ranks below any that can.

@@ -1,6 +1,9 @@
 //! What the first screen of a diagnosis shows beside its findings: what changed, and what would settle most.
 
-use crate::{metric::Metric, report::Quantity};
+use crate::{
+    metric::Metric,
+    report::{Claim, Quantity},
+};
 use serde::{Deserialize, Serialize};
 
 /// A metric that got worse against the base, or since the onset.
@@ -18,10 +21,17 @@ pub struct Change {
     pub candidate: Quantity,
     /// Samples behind both.
     pub n: [Option<u64>; 2],
+    /// What may be claimed of it.
+    #[serde(default = "shown")]
+    pub claim: Claim,
     /// The stage that took most of the difference; null where nothing splits it.
     pub stage: Option<StagePart>,
     /// On how many replicas; null where nothing tells replicas apart.
     pub replicas: Option<Affected>,
+}
+
+fn shown() -> Claim {
+    Claim::Shown
 }
 
 /// A stage's part of a difference.

@@ -151,6 +151,25 @@ fn failed(side: &SideReport) -> String {
     format!("{} = {} ({})", number::count(failed), number::share(failed as f64 / all as f64), parts.join(", "))
 }
 
+/// Requests that were not answered and runs that did not end, a sentence a side.
+pub(crate) fn failures(sides: &Sides) -> Vec<String> {
+    let mut said = Vec::new();
+    for (name, side) in [("base: ", &sides.base), ("", &sides.candidate)] {
+        let Some(side) = side else { continue };
+        let failed = failed(side);
+        if !matches!(failed.as_str(), "" | "none") {
+            let reasons = reasons(side);
+            let because = if reasons.is_empty() { reasons } else { format!(": {reasons}") };
+            said.push(format!("{name}{failed} of {} requests not answered{because}", number::count(total(side))));
+        }
+        let stopped = side.runs.iter().find_map(|run| Some((run, words::interrupted(&run.state)?)));
+        if let Some((run, reason)) = stopped {
+            said.push(format!("{}: interrupted: {reason}", short_label(&run.label)));
+        }
+    }
+    said
+}
+
 fn reasons(side: &SideReport) -> String {
     let errors = sums(side.runs.iter().map(|run| &run.errors));
     let mut parts: Vec<String> =

@@ -73,7 +73,7 @@ fn by_the_server(side: &Side<'_>) -> Result<f64, Missing> {
     let told = means_can_be_told(side).and_then(|()| mean_in(&side.evidence.runs, Signal::Itl));
     let server = told.map_err(|_| {
         let what = "answers of different lengths, or the server's inter-token histogram, to tell what an event carries";
-        Missing::not_exposed(what, "firstcheck run --url URL --output uniform:50-200")
+        Missing::not_exposed(what, "firstcheck run --url URL --output-tokens uniform:50-200")
     })?;
     let between = side.measure::<EventPacing>()?.mean.value.0 / server.value.0;
     if between.is_finite() { Ok(between) } else { Err(no_traffic("time between the server's tokens")) }

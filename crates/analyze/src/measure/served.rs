@@ -88,7 +88,7 @@ impl Served {
                     "counters of the whole deployment: the page counts {server:.0} finished requests, the client \
                      {completed}"
                 ),
-                "scrape every replica: firstcheck run --url URL --metrics-url REPLICA, once each",
+                "scrape every replica: firstcheck run --url URL --scrape NAME=REPLICA, once each",
             )
         };
         Missing { what, why: Why::Mixed, obtain: obtain.into() }

@@ -7,6 +7,7 @@ mod ab_live;
 mod artefacts;
 mod captured;
 mod cases;
+mod commands;
 mod configuration;
 mod confusion;
 mod demo;

@@ -94,7 +94,7 @@ pub fn text(found: &str) -> String {
             Expected::Nothing => false,
             Expected::AfterOption => true,
             Expected::AfterName => between.contains(['=', ':']) && !between.contains([',', ';']),
-            Expected::Cookies { begun } => !between.contains('\n') && !(begun && between.contains(['\'', '"'])),
+            Expected::Cookies { begun } => !(between.contains('\n') || begun && between.contains(['\'', '"'])),
             Expected::User => word.contains(':') && !word.contains("://"),
         };
         let scheme = matches!(word, "Bearer" | "Basic");

@@ -175,6 +175,6 @@ fn labels_named_like_a_secret_lose_their_text() {
     let page = parse(b"a{api_key=\"planted\",key_type=\"aes\",model_name=\"hf_small\",key=\"7\"} 1");
     assert_eq!(
         page.samples[0].labels.render(),
-        "api_key=\"(redacted)\",key=\"7\",key_type=\"aes\",model_name=\"hf_small\""
+        "{api_key=\"(redacted)\",key=\"7\",key_type=\"aes\",model_name=\"hf_small\"}"
     );
 }

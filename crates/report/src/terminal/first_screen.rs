@@ -6,14 +6,14 @@
 use super::Page;
 use crate::{
     layout::{tame, width, wrap},
-    number, source,
+    number, sides, source,
     tone::Tone,
 };
 use firstcheck_model::{
     finding::{Cause, Finding, FollowUp, Outcome},
     first_look::{Affected, Change, Settles},
     measurement::Fact,
-    report::{Quantity, Report},
+    report::{Claim, Quantity, Report},
 };
 
 /// Lines of the screen.
@@ -38,8 +38,12 @@ pub(super) fn screen(page: &mut Page, report: &Report) {
         true => screen.nothing(report),
         false => screen.causes(&present),
     }
-    if let Some(follow_up) = present.iter().find_map(|finding| follow_up(finding)) {
-        screen.now(follow_up);
+    // What is only open is measured before anything is changed for it.
+    if let Some(supported) = present.iter().find_map(|finding| follow_up(finding, true)) {
+        screen.now(supported);
+        screen.next(supported);
+    } else if let Some(open) = present.iter().find_map(|finding| follow_up(finding, false)) {
+        screen.next(open);
     }
     if let Some(most) = report.settles.first() {
         screen.settles(most);
@@ -104,6 +108,9 @@ impl Screen<'_> {
         if !rest.is_empty() {
             self.text("", &rest.join(" · "), 2, Tone::Plain);
         }
+        for failed in sides::failures(&report.sides) {
+            self.text("! ", &failed, 1, Tone::Bad);
+        }
         for reason in report.invalid.iter().take(2) {
             self.text("! ", &format!("not to be believed: {reason}"), 2, Tone::Bad);
         }
@@ -127,9 +134,11 @@ impl Screen<'_> {
             None => format!("since {:.0} s into {}: ", began.at_s, began.run),
         });
         if report.changes.is_empty() {
-            let text = match compared {
-                true => "nothing that a user would notice, by the metrics that both have",
-                false => "not told: there is no base (--base), and no onset in it",
+            let measured = !report.metrics.is_empty();
+            let text = match (compared, measured) {
+                (true, true) => "nothing that a user would notice, by the metrics that both have",
+                (true, false) => "not told: the two sides have no metric in common",
+                (false, _) => "not told: there is no base (--base), and no onset in it",
             };
             return self.text("", text, 1, Tone::Plain);
         }
@@ -193,12 +202,16 @@ impl Screen<'_> {
         self.text("", &text, 2, Tone::Bold);
     }
 
-    /// What can be done and undone now, and the next measurement.
+    /// What can be done and undone now.
     fn now(&mut self, follow_up: &FollowUp) {
         if let Some(mitigation) = &follow_up.mitigation {
             self.section("do now");
-            self.text("", &format!("{mitigation} (can be undone)"), 1, Tone::Plain);
+            self.text("", &format!("{mitigation} (can be undone)"), 2, Tone::Plain);
         }
+    }
+
+    /// The next measurement.
+    fn next(&mut self, follow_up: &FollowUp) {
         self.section("next");
         self.text("", &follow_up.measure, 2, Tone::Plain);
         self.command(&follow_up.command, follow_up.requests);
@@ -247,17 +260,14 @@ fn supported(cause: &Cause) -> Option<(&str, &[Fact])> {
     }
 }
 
-/// The follow-up of a supported cause, else of the first that is open.
-fn follow_up(finding: &Finding) -> Option<&FollowUp> {
+/// The follow-up of the first cause that is supported, or that is open.
+fn follow_up(finding: &Finding, of_supported: bool) -> Option<&FollowUp> {
     let Outcome::Present { causes, .. } = &finding.outcome else { return None };
-    let of = |wanted: bool| {
-        causes.iter().find_map(|cause| match cause {
-            Cause::Supported { follow_up, .. } if wanted => Some(follow_up),
-            Cause::Open { follow_up, .. } if !wanted => Some(follow_up),
-            _ => None,
-        })
-    };
-    of(true).or_else(|| of(false))
+    causes.iter().find_map(|cause| match cause {
+        Cause::Supported { follow_up, .. } if of_supported => Some(follow_up),
+        Cause::Open { follow_up, .. } if !of_supported => Some(follow_up),
+        _ => None,
+    })
 }
 
 /// `TTFT p95 120 ms → 380 ms (× 3.2, n = 600); queue +240 ms (92 %); on 1 of 2 replicas (replica-1)`.
@@ -272,6 +282,11 @@ fn changed(change: &Change) -> String {
     let aside = if aside.is_empty() { String::new() } else { format!(" ({})", aside.join(", ")) };
     let of = |quantity| number::quantity(Some(quantity), &change.unit);
     let mut text = format!("{}{stat} {} → {}{aside}", change.metric.label(), of(change.base), of(change.candidate));
+    match change.claim {
+        Claim::NotComparable => text += "; what was offered differs",
+        Claim::NotClaimable => text += "; too few requests to claim it",
+        _ => {}
+    }
     if let Some(stage) = &change.stage {
         let share = stage.share.map_or(String::new(), |share| format!(" ({})", number::share(share)));
         text += &format!("; {} {}{share}", stage.stage, number::signed(stage.delta, "s"));

@@ -18,6 +18,7 @@ fn change(metric: Metric, stat: &str, base: f64, candidate: f64) -> Change {
         base: Quantity::Finite(base),
         candidate: Quantity::of(candidate).unwrap(),
         n: [Some(1200), Some(1190)],
+        claim: firstcheck_model::report::Claim::Shown,
         stage: None,
         replicas: None,
     }

@@ -119,6 +119,7 @@ fn planted() -> Report {
         base: Quantity::Finite(0.1),
         candidate: Quantity::Finite(0.2),
         n: [None, None],
+        claim: firstcheck_model::report::Claim::Shown,
         stage: None,
         replicas: Some(Affected { worse: vec!["gpu-node-17".into()], of: 2 }),
     }];

@@ -237,7 +237,10 @@ fn collapse(side: &Side<'_>, freezes: &Freezes, params: &Params) -> Result<Weigh
     let n = paces.len() as u64;
     let median = Sample::new(paces).ok().and_then(|paces| paces.quantile(0.5));
     let pace = median.ok_or_else(|| {
-        Missing::not_exposed("streams that went on for a while after a freeze", "firstcheck run --url URL --output 256")
+        Missing::not_exposed(
+            "streams that went on for a while after a freeze",
+            "firstcheck run --url URL --output-tokens fixed:256",
+        )
     })?;
     let fact = Fact {
         text: format!("after a freeze a token takes {:.1} ms, usually {:.1} ms", pace * 1e3, freezes.usual.0 * 1e3),
@@ -314,7 +317,7 @@ fn follow_up(cause: Cause) -> FollowUp {
         ),
         Cause::LongPrompt => (
             "send one prompt of that length while a stream runs: it must freeze for as long",
-            "firstcheck run --url URL --input fixed:8000 --output 4 --rate 0.1",
+            "firstcheck run --url URL --input-tokens fixed:8000 --output-tokens fixed:4 --rate 0.1",
             6,
             Some("lower --max-num-batched-tokens, or decode between the chunks of a prompt"),
         ),

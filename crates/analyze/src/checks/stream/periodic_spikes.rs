@@ -337,7 +337,7 @@ impl Ticks<'_> {
         let Some(series) = clocks.first() else {
             return Err(Missing::not_given(
                 "the clocks of the GPUs over the window",
-                "scrape the DCGM exporter: firstcheck run --url URL --metrics-url EXPORTER",
+                "scrape the DCGM exporter: firstcheck run --url URL --scrape dcgm=EXPORTER",
             ));
         };
         let (low, high) = series.value.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), v| (l.min(*v), h.max(*v)));
@@ -473,7 +473,7 @@ fn follow_up(cause: Cause) -> FollowUp {
         ),
         Cause::TokensOfRequest => (
             "compare the period with the KV block, the graph sizes and the page of a hybrid cache",
-            "firstcheck run --url URL --output fixed:512",
+            "firstcheck run --url URL --output-tokens fixed:512",
             50,
             None,
         ),

@@ -131,7 +131,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
             Some((_, fact)) => Ok(Weighed::Excludes(vec![fact.clone()])),
             None => Err(Missing::not_exposed(
                 "answers of different lengths",
-                "firstcheck run --url URL --output uniform:50-500",
+                "firstcheck run --url URL --output-tokens uniform:50-500",
             )),
         },
     );
@@ -337,7 +337,7 @@ fn follow_up(cause: Cause) -> FollowUp {
         ),
         Cause::DraftCache => (
             "one text asked for at lengths of 100 and 2,000 tokens: tokens a round must be equal",
-            "firstcheck run --url URL --output fixed:2000",
+            "firstcheck run --url URL --output-tokens fixed:2000",
             20,
             Some("restart with the draft's prefix caching off"),
         ),

@@ -311,7 +311,7 @@ fn follow_up(cause: Cause) -> FollowUp {
         ),
         Cause::BetweenDecodes => (
             "send one long prompt while a stream runs: its gap must be as long as the prompt takes",
-            "firstcheck run --url URL --input fixed:8000 --output 4 --rate 0.1",
+            "firstcheck run --url URL --input-tokens fixed:8000 --output-tokens fixed:4 --rate 0.1",
             6,
             Some(
                 "compute prompts in chunks that share steps with decoding (SGLang: --enable-mixed-chunk), or in a pool of their own",

@@ -102,7 +102,7 @@ fn follow_up(cause: Cause) -> FollowUp {
     let (measure, command, requests, mitigation) = match cause {
         Cause::Variance => (
             "repeat the run with prompts of one length and as many tokens: the knee must move to a higher rate",
-            "firstcheck run --url URL --rate RATE --input fixed:TOKENS",
+            "firstcheck run --url URL --rate RATE --input-tokens fixed:TOKENS",
             500,
             Some("send long prompts to a replica of their own"),
         ),

@@ -28,7 +28,7 @@ declare_check! {
     /// ## How it is decided
     ///
     /// A level grows if at least {samples} samples go one way (rank correlation {steady}), by more than {noise} times their
-    /// noise and {share} of the level (a device: {device_mib}). Of a process that is its anonymous memory *and what is
+    /// noise, {share} of the level and {host_mib} (a device: {device_mib}). Of a process that is its anonymous memory *and what is
     /// swapped out*: the resident set falls while a leak swaps. `process_resident_memory_bytes` is the API server alone.
     ///
     /// The growth of the process that grew most is fitted on four clocks (requests, prompt tokens, generated tokens, time;
@@ -56,6 +56,7 @@ declare_check! {
             steady: 0.8 ["1"] = "rank correlation with time from which a level goes one way",
             noise: 10.0 ["1"] = "growth over the standard deviation of a sample from which it counts",
             share: 0.005 ["1"] = "growth over the level that counts",
+            host_mib: 4.0 ["MiB"] = "growth of host memory that counts: less is an allocator's arena, or a minute of anything",
             device_mib: 128.0 ["MiB"] = "growth of a device's memory that counts",
             separable: 0.5 ["1"] = "share of what is unexplained without a clock that it must explain",
             flat: 0.2 ["1"] = "slope of the last third over that of the first below which growth has ended",
@@ -161,7 +162,7 @@ fn is_growing(held: &Held, params: &Params) -> bool {
     let trend = &held.trend;
     let least = match held.holder {
         Holder::Device => params.device_mib * Bytes::MIB,
-        _ => params.share * trend.start,
+        _ => (params.share * trend.start).max(params.host_mib * Bytes::MIB),
     };
     trend.bytes.len() as f64 >= params.samples
         && trend.steady >= params.steady
