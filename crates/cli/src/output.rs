@@ -89,7 +89,16 @@ impl Output {
         let style = Style { all: self.all, ..self.terminal.style(self.file.is_some()) };
         let text = render(report, self.format, &style)?;
         match self.file {
-            Some(file) => file.write(&text),
+            Some(file) => {
+                let place = file.path.display().to_string();
+                file.write(&text)?;
+                // A job that only ends with a code leaves its reader to guess.
+                if let Some(line) = firstcheck_report::headline(report) {
+                    // Nobody may be there to read it.
+                    let _ = writeln!(io::stderr(), "{line}; the report is in {place}");
+                }
+                Ok(())
+            }
             None => print(&text),
         }
     }

@@ -19,7 +19,7 @@ pub enum Error {
     #[error(transparent)]
     Connection(#[from] ConnectionError),
     /// The deployment does not say which models it serves, and none was named.
-    #[error("{address} does not say which model it serves: name one, or see to the server ({notes})")]
+    #[error("{notes}; so {address} does not say which model it serves: see to the server, or name a model")]
     NoModel {
         /// Where it was asked.
         address: String,

@@ -41,7 +41,7 @@ pub enum SloError {
     #[error("unknown slo bound `{0}`: use ttft, itl (or tpot), e2e, gap")]
     UnknownBound(String),
     /// A duration that cannot be read.
-    #[error("cannot read duration `{0}`: use a positive number with s, ms or us")]
+    #[error("cannot read duration `{0}`: use a positive number with its unit: us, ms, s, m, h or d")]
     BadDuration(String),
     /// The same bound twice.
     #[error("slo bound `{0}` is given twice")]

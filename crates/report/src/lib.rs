@@ -78,6 +78,13 @@ pub enum RenderError {
     Figure(String),
 }
 
+/// The verdict and its first reason in one line, for who reads the report elsewhere; `None` where nothing was judged.
+pub fn headline(report: &Report) -> Option<String> {
+    let verdict = words::verdict(report.verdict)?;
+    let why = report.invalid.first().or(report.why.first());
+    Some(why.map_or(verdict.to_owned(), |why| format!("{verdict}: {}", layout::tame(why))))
+}
+
 /// Lays `report` out; the text ends with a line break.
 ///
 /// # Errors

@@ -157,7 +157,12 @@ fn queue_cannot_pass(pairs: &[&Pair], policy: &Policy) -> Option<String> {
     let loads: Option<Vec<f64>> = pairs.iter().map(|pair| pair.load().or(policy.load)).collect();
     let highest = loads.and_then(|loads| loads.into_iter().max_by(f64::total_cmp));
     match highest {
-        None => return Some(format!("the load is unknown and counts as above {}", policy.pass_load)),
+        None => {
+            return Some(format!(
+                "the load is unknown and counts as above {}: where it is known, say so as `load` in [compare] of the policy",
+                policy.pass_load
+            ));
+        }
         Some(load) if load > policy.pass_load => {
             return Some(format!("the load is {load:.2}, above {}", policy.pass_load));
         }

@@ -13,7 +13,7 @@ fn what_cannot_be_read_says_how_to_mend_it() {
     let rows = [
         ("", "at least one bound"),
         ("ttft", "NAME=DURATION"),
-        ("ttft=1", "with s, ms or us"),
+        ("ttft=1", "with its unit"),
         ("ttft=-1s", "positive"),
         ("ttft=infs", "positive"),
         ("latency=1s", "use ttft, itl (or tpot), e2e, gap"),
