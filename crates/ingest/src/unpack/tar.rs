@@ -6,9 +6,11 @@
 use super::{NO_FILE, Unpack, entry_folder, entry_path, packed::Packed};
 use crate::frame::Artefact;
 use std::{
+    collections::HashSet,
     io::{self, Read},
     path::Path,
 };
+use xxhash_rust::xxh3::xxh3_64;
 
 const BLOCK: usize = 512;
 /// Longest name or list of extended attributes.
@@ -24,6 +26,8 @@ struct Header {
     name: String,
     size: u64,
     kind: u8,
+    /// What a link points to.
+    target: String,
 }
 
 impl Header {
@@ -45,7 +49,7 @@ impl Header {
                 name = format!("{prefix}/{name}");
             }
         }
-        Some(Self { name, size: size(&block[124..136])?, kind: block[156] })
+        Some(Self { name, size: size(&block[124..136])?, kind: block[156], target: text(&block[157..257]) })
     }
 }
 
@@ -73,6 +77,7 @@ fn size(field: &[u8]) -> Option<u64> {
 #[derive(Default)]
 struct Extended {
     name: Option<String>,
+    target: Option<String>,
     size: Option<u64>,
 }
 
@@ -101,6 +106,8 @@ fn read(
 ) -> io::Result<usize> {
     let mut extended = Extended::default();
     let (mut entries, mut files) = (0, 0);
+    // Names of files as hashes: an archive may hold many, each of any length.
+    let mut seen = HashSet::new();
     loop {
         let mut block = [0; BLOCK];
         let got = fill(archive, &mut block)?;
@@ -115,6 +122,7 @@ fn read(
         let size = extended.size.take().unwrap_or(header.size);
         match header.kind {
             b'L' => extended.name = Some(text(&held(archive, size)?)),
+            b'K' => extended.target = Some(text(&held(archive, size)?)),
             b'x' => pax(&held(archive, size)?, &mut extended),
             b'0' | 0 | b'7' => {
                 entries += 1;
@@ -122,6 +130,8 @@ fn read(
                     return Err(io::Error::other(format!("more than {} entries", entries - 1)));
                 }
                 let name = extended.name.take().unwrap_or(header.name);
+                extended.target = None;
+                seen.insert(xxh3_64(name.as_bytes()));
                 let mut content = Exact(archive.by_ref().take(size));
                 // Old archives mark a folder by its name alone.
                 files += usize::from(!name.ends_with('/'));
@@ -133,9 +143,15 @@ fn read(
             }
             kind => {
                 let name = extended.name.take().unwrap_or(header.name);
-                if kind == b'S' {
+                let target = extended.target.take().unwrap_or(header.target);
+                // What a hard link names was read under its own name.
+                let read = kind == b'1' && seen.contains(&xxh3_64(target.as_bytes()));
+                if let Some(reason) = no_file(kind, &target).filter(|_| !read) {
+                    entries += 1;
+                    if entries > unpack.intake.limits().entries {
+                        return Err(io::Error::other(format!("more than {} entries", entries - 1)));
+                    }
                     files += 1;
-                    let reason = "a sparse file: unpack the archive and give the file";
                     unpack.refuse(&entry_path(path, &name), &entry_folder(path, &name), reason);
                 }
                 skip(archive, size)?;
@@ -143,6 +159,21 @@ fn read(
         }
         skip(archive, padding(size))?;
     }
+}
+
+/// Why an entry of that kind holds nothing to read; `None` for folders and what describes other entries.
+fn no_file(kind: u8, target: &str) -> Option<String> {
+    let target = target.escape_default();
+    Some(match kind {
+        b'1' => {
+            format!("a hard link to `{target}`, which does not stand before it in the archive: pack that file as well")
+        }
+        b'2' => format!("a symbolic link to `{target}`: links are not followed, pack what it points to (tar -h)"),
+        b'3' | b'4' => "a device: it holds nothing to read".into(),
+        b'6' => "a named pipe: it holds nothing to read".into(),
+        b'S' => "a sparse file: unpack the archive and give the file".into(),
+        _ => return None,
+    })
 }
 
 /// The content of an entry: that the archive ends within it is an error, and no end of the entry.
@@ -178,6 +209,7 @@ fn pax(records: &[u8], into: &mut Extended) {
         let record = String::from_utf8_lossy(record);
         let Some((key, value)) = record.split_once(' ').and_then(|(_, pair)| pair.split_once('=')) else { continue };
         match key {
+            "linkpath" => into.target = Some(value.to_owned()),
             "path" => into.name = Some(value.to_owned()),
             "size" => into.size = value.parse().ok(),
             _ => {}

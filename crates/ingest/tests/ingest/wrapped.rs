@@ -193,3 +193,36 @@ fn an_archive_without_a_file_is_listed() {
         assert_eq!(reasons(&stream(&bytes, &Limits::default())), ["an archive that lists no file"]);
     }
 }
+
+/// An entry of another kind than a file, with what it points to.
+fn special(name: &str, kind: u8, target: &str) -> Vec<u8> {
+    let mut block = tar(&[(name, b"")])[..512].to_vec();
+    block[156] = kind;
+    block[157..157 + target.len()].copy_from_slice(target.as_bytes());
+    block[148..156].copy_from_slice(b"        ");
+    let sum: u32 = block.iter().map(|b| u32::from(*b)).sum();
+    block[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    block
+}
+
+#[test]
+fn links_and_pipes_of_an_archive_are_listed_with_their_reason() {
+    let log = tar(&[("logs/server.log", LOG.as_bytes())]);
+    let log = &log[..log.len() - 1024];
+    let packed = [
+        log.to_vec(),
+        special("again.log", b'1', "logs/server.log"),
+        special("lost.log", b'1', "elsewhere.log"),
+        special("link.log", b'2', "/var/log/pods/x.log"),
+        special("pipe", b'6', ""),
+        special("folder/", b'5', ""),
+        vec![0; 1024],
+    ]
+    .concat();
+    let collected = stream(&packed, &Limits::default());
+    assert_eq!(formats(&collected), [("-!logs/server.log", "engine-log")], "once, however often it is linked");
+    let unread: Vec<(&str, &str)> =
+        collected.unread.iter().map(|unread| (unread.path.as_str(), &unread.reason[..12])).collect();
+    let expected = [("-!lost.log", "a hard link "), ("-!link.log", "a symbolic l"), ("-!pipe", "a named pipe")];
+    assert_eq!(unread, expected);
+}
