@@ -82,7 +82,7 @@ const REFUSALS: [&str; 5] =
     ["VLLMValidationError", "BadRequestError", "HTTPException", "RequestValidationError", "ValidationError"];
 
 /// Kinds of failure that are told outside of a traceback, whatever the level.
-const BARE: [&str; 11] = [
+const BARE: [&str; 12] = [
     "Killed",
     "Bus error",
     "vllm: error: ",
@@ -92,6 +92,7 @@ const BARE: [&str; 11] = [
     "died unexpectedly",
     "Watchdog caught collective operation timeout",
     "EngineCore failed to start",
+    "Engine core initialization failed",
     "EngineCore encountered a fatal error",
     "torch.OutOfMemoryError: ",
 ];
@@ -99,6 +100,17 @@ const BARE: [&str; 11] = [
 /// Parts of which every message that begins a failure has one.
 pub(super) fn parts() -> Vec<&'static str> {
     BARE.into_iter().chain(["Traceback (most recent call last)"]).collect()
+}
+
+/// Whether a line without a prefix tells a failure by itself.
+pub(super) fn is_bare(text: &str) -> bool {
+    BARE.iter().any(|bare| text.contains(bare))
+}
+
+/// Whether a line is a frame of a traceback within an engine's own source.
+pub(super) fn is_own_frame(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with("File \"") && ["/vllm/", "/sglang/"].iter().any(|own| text.contains(own))
 }
 
 impl Traceback {

@@ -1,6 +1,6 @@
 //! Engine logs as a format.
 
-use super::{LogReader, prefix, wrapper::unwrap};
+use super::{LogReader, failure, prefix, wrapper::unwrap};
 use crate::{
     Error,
     fingerprint::{from_log, from_nccl},
@@ -41,12 +41,15 @@ const REJECTED: [&str; 4] =
 
 fn recognise(head: &Head<'_>) -> Option<Confidence> {
     let (mut lines, mut logged, mut telling, mut rejected) = (0usize, 0usize, false, false);
+    let (mut frames, mut failed) = (false, false);
     for line in head.lines().take(LOOKED_AT) {
         let Ok(text) = std::str::from_utf8(line) else { continue };
         let text = unwrap(text);
         lines += usize::from(!text.text.trim().is_empty());
         let entry = prefix::split(&text.text);
         rejected |= REJECTED.iter().any(|start| entry.message.starts_with(start));
+        frames |= failure::is_own_frame(entry.message);
+        failed |= failure::is_bare(entry.message);
         logged += usize::from(entry.level.is_some());
         telling |= entry.process.is_some_and(|name| {
             ["APIServer", "EngineCore", "Worker", "VllmWorker"].iter().any(|start| name.starts_with(start))
@@ -59,6 +62,8 @@ fn recognise(head: &Head<'_>) -> Option<Confidence> {
         (1.., true) => Some(Confidence::Certain),
         // A start that ended at its options says little else.
         _ if rejected => Some(Confidence::Likely),
+        // The last lines of a traceback, cut off from where it began.
+        _ if frames && failed => Some(Confidence::Likely),
         (logged, false) if logged * 3 >= lines && logged > 0 => Some(Confidence::Weak),
         _ => None,
     }

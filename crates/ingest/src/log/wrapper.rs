@@ -1,9 +1,10 @@
 //! What containers and collectors put around a line: Docker's JSON, CRI, journald, `kubectl logs --timestamps`, Docker
-//! Compose.
+//! Compose, Loki, stern.
 
-use super::scan::cut;
+use super::{prefix, scan::cut};
 use crate::terminal_codes;
 use serde::Deserialize;
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// A line as its process wrote it.
@@ -39,6 +40,8 @@ pub fn unwrap(line: &str) -> Unwrapped<'_> {
         .or_else(|| journal(line))
         .or_else(|| compose(line))
         .or_else(|| python(line))
+        .or_else(|| named(line))
+        .or_else(|| stern(line))
         .unwrap_or(Unwrapped { text: Cow::Borrowed(line), at_unix_ns: None, partial: false, origin: None });
     Unwrapped { text: terminal_codes::without(inner.text), ..inner }
 }
@@ -46,27 +49,35 @@ pub fn unwrap(line: &str) -> Unwrapped<'_> {
 #[derive(Deserialize)]
 struct JsonLine {
     #[serde(alias = "message", alias = "MESSAGE", alias = "msg")]
-    log: String,
+    log: Option<String>,
+    /// Loki's text; elsewhere the number of a line in a source.
+    line: Option<Value>,
     #[serde(alias = "timestamp", alias = "@timestamp")]
     time: Option<String>,
     #[serde(rename = "__REALTIME_TIMESTAMP")]
     microseconds: Option<String>,
     #[serde(rename = "_SYSTEMD_UNIT", alias = "container_name", alias = "pod")]
     origin: Option<String>,
+    /// Loki's own time, and what it knows a stream by.
+    ts: Option<Value>,
+    labels: Option<Value>,
 }
 
-/// Docker's `json-file`, `journalctl -o json`, and structured lines with a message.
+/// Docker's `json-file`, `journalctl -o json`, Loki's (`logcli -o jsonl`), and structured lines with a message.
 fn json(line: &str) -> Option<Unwrapped<'_>> {
     if !line.starts_with('{') {
         return None;
     }
     let parsed: JsonLine = serde_json::from_str(line).ok()?;
-    let partial = !parsed.log.ends_with('\n') && parsed.microseconds.is_none() && line.contains("\"stream\"");
+    let text = |value: Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
+    let mut log = parsed.log.or_else(|| text(parsed.line))?;
+    let time = parsed.time.or_else(|| text(parsed.ts));
+    let pod = parsed.labels.and_then(|labels| text(labels.get("pod").cloned()));
+    let partial = !log.ends_with('\n') && parsed.microseconds.is_none() && line.contains("\"stream\"");
     let micro = parsed.microseconds.and_then(|text| text.parse::<i64>().ok()?.checked_mul(1000));
-    let at_unix_ns = micro.or_else(|| instant(parsed.time.as_deref()?));
-    let mut text = parsed.log;
-    text.truncate(text.trim_end_matches(['\n', '\r']).len());
-    Some(Unwrapped { text: Cow::Owned(text), at_unix_ns, partial, origin: parsed.origin })
+    let at_unix_ns = micro.or_else(|| instant(time.as_deref()?));
+    log.truncate(log.trim_end_matches(['\n', '\r']).len());
+    Some(Unwrapped { text: Cow::Owned(log), at_unix_ns, partial, origin: parsed.origin.or(pod) })
 }
 
 /// CRI (`TIME stdout F text`) and `kubectl logs --timestamps` (`TIME text`), with `[pod/NAME/CONTAINER] ` of
@@ -116,6 +127,45 @@ fn compose(line: &str) -> Option<Unwrapped<'_>> {
         at_unix_ns: None,
         partial: false,
         origin: Some(service.to_owned()),
+    })
+}
+
+/// Whether a name is that of a pod or a container in a row of them: plain, with a hyphen, and a number or hash at its end.
+fn of_many(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    let last = name.rsplit_once('-').map(|(_, last)| last);
+    name.len() < LONGEST_SERVICE
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(plain)
+        && last.is_some_and(|last| last.contains(|c: char| c.is_ascii_digit()))
+}
+
+/// `[vllm-1] text`
+fn named(line: &str) -> Option<Unwrapped<'_>> {
+    let (name, text) = cut(line.strip_prefix('[')?, b']')?;
+    let text = text.strip_prefix(' ')?;
+    of_many(name).then(|| Unwrapped {
+        text: Cow::Borrowed(text),
+        at_unix_ns: None,
+        partial: false,
+        origin: Some(name.to_owned()),
+    })
+}
+
+/// stern: `POD CONTAINER text`. Two words before a line are prose as well, so an engine's prefix, or a traceback, has to
+/// follow.
+fn stern(line: &str) -> Option<Unwrapped<'_>> {
+    let (pod, rest) = cut(line, b' ').filter(|(pod, _)| of_many(pod))?;
+    let (container, text) = cut(rest, b' ')?;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let entry = prefix::split(text);
+    let engine = entry.level.is_some() || entry.process.is_some();
+    let traced = text.starts_with("Traceback (") || text.starts_with("  File \"");
+    (container.chars().all(plain) && (engine || traced)).then(|| Unwrapped {
+        text: Cow::Borrowed(text),
+        at_unix_ns: None,
+        partial: false,
+        origin: Some(format!("{pod}/{container}")),
     })
 }
 

@@ -499,3 +499,50 @@ fn a_watchdog_tells_rank_and_number_of_its_collective() {
     );
     assert_eq!(timeout.operation, "BROADCAST");
 }
+
+#[test]
+fn the_cut_tail_of_a_failed_start_is_a_log() {
+    let tail = "    self.engine_core = make_client(\n                       ^^^^^^^^^^^^\n  \
+                File \"/opt/python/site-packages/vllm/v1/engine/utils.py\", line 9, in wait\n\
+                RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n";
+    let mut bytes = tail.as_bytes();
+    let collected = collect(vec![Input::Stream("tail.log", &mut bytes)], &Limits::default());
+    assert_eq!(collected.read.iter().map(|row| row.format.as_str()).collect::<Vec<_>>(), ["engine-log"]);
+    assert_eq!(read(tail).failures.len(), 1, "and what it failed of is told");
+    let poem = "a poem of a file \"/opt/vllm/x.py\"\nRuntimeError: none of these\n";
+    let mut bytes = poem.as_bytes();
+    assert!(collect(vec![Input::Stream("poem.txt", &mut bytes)], &Limits::default()).read.is_empty());
+}
+
+#[test]
+fn names_of_pods_before_a_line_are_taken_off() {
+    let line = "(APIServer pid=1) INFO 03-04 05:06:08 [api_server.py:1805] vLLM API server version 0.11.2";
+    for (wrapped, origin) in [
+        (format!("vllm-0 server {line}"), "vllm-0/server"),
+        (format!("vllm-7d4f9c-x2k9q vllm {line}"), "vllm-7d4f9c-x2k9q/vllm"),
+        (format!("[vllm-1] {line}"), "vllm-1"),
+        (format!(r#"{{"ts":"2030-01-02T03:04:05Z","labels":{{"pod":"a"}},"line":"{line}"}}"#), "a"),
+        (format!(r#"{{"line":"{line}","timestamp":"2030-01-02T03:04:05Z","labels":{{}}}}"#), ""),
+    ] {
+        let found = unwrap(&wrapped);
+        assert_eq!(found.text, line, "{wrapped}");
+        assert_eq!(found.origin.as_deref().unwrap_or_default(), origin, "{wrapped}");
+    }
+    let structured = format!(r#"{{"message":"{line}","line":245,"labels":"x","ts":1.5}}"#);
+    assert_eq!(unwrap(&structured).text, line, "a number of a line is no text");
+    for prose in ["gpt-4 model INFO is text", "[vllm] a word", "[2026-01-02 03:04:05] Decode batch", "a-1 b c"] {
+        assert_eq!(unwrap(prose).text, prose);
+    }
+}
+
+#[test]
+fn a_kv_cache_of_nothing_was_set_by_nobody() {
+    let of = |gib: &str| {
+        read(&format!(
+            "(Worker pid=3) INFO 03-04 05:06:11 [cpu_worker.py:235] Explicitly set ({gib}/11.65) GiB for KV cache on node 0."
+        ))
+    };
+    let (none, one) = (of("0.0"), of("1.0"));
+    assert_eq!((term(&none, Term::KvAsked), term(&none, Term::KvCache)), (None, Some(0.0)));
+    assert_eq!((term(&one, Term::KvAsked), term(&one, Term::KvCache)), (Some(1.0), Some(1.0)));
+}
