@@ -287,6 +287,9 @@ pub struct RunInfo {
     /// What a reader should know (`host load 17`, `12 lines unread`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What its file says twice and differently, in so much of it that nothing may be concluded from its numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<String>,
 }
 
 impl RunInfo {
@@ -309,6 +312,12 @@ impl RunInfo {
             detail: Detail::Events,
             reported: Vec::new(),
             warnings: Vec::new(),
+            contradictions: Vec::new(),
         }
+    }
+
+    /// What a reader should know, the contradictions first.
+    pub fn remarks(&self) -> impl Iterator<Item = &String> {
+        self.contradictions.iter().chain(&self.warnings)
     }
 }

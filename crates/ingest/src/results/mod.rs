@@ -8,8 +8,11 @@ mod failure;
 mod figures;
 pub(crate) mod guidellm;
 pub(crate) mod inference_perf;
+mod lists;
+mod outcome;
 mod rows;
 pub(crate) mod sglang;
+mod stated;
 pub(crate) mod vllm;
 
 pub(crate) use aiperf::Records as AiperfRecords;

@@ -1,20 +1,22 @@
-//! SGLang's serving benchmark: one summary a line, appended run by run. It knows no single request.
+//! SGLang's serving benchmark: one summary a line, appended run by run. With `--output-details` a line lists its requests
+//! too, in most versions without their send times.
 
 use super::{
     figures::{Figures, quantile},
-    rows::{Described, hash, summary_only, whole},
+    outcome::Outcome,
+    rows::{At, Described, summary_only, whole},
+    stated::Stated,
 };
 use crate::{
     Error,
     frame::{Action, Confidence, Format, Group, Head},
-    json::Scalar,
 };
 use firstcheck_model::{
     metric::{Metric, Stat},
     recording::Recording,
-    run::{Arrivals, Detail, Reported},
+    run::{Arrivals, Detail, Reported, RunInfo},
 };
-use std::{collections::BTreeMap, path::Path};
+use std::path::Path;
 
 const TOOL: &str = "sglang bench_serving";
 
@@ -23,7 +25,7 @@ pub(crate) static FORMAT: Format = Format {
     group: Group::Results,
     name: "sglang benchmark result",
     versions: "SGLang 0.4 to 0.5, Python and Rust client",
-    takes: "summaries, one a line",
+    takes: "summaries, one a line; with --output-details each request's fate and lengths, and its times where sends are saved",
     recognise,
     action: Action::Read(|artefact, intake| super::take(artefact, intake, read)),
 };
@@ -32,19 +34,38 @@ fn recognise(head: &Head<'_>) -> Option<Confidence> {
     Confidence::certain_if(head.object(&["completed", "request_throughput", "mean_e2e_latency_ms"]).is_some())
 }
 
-type Line = BTreeMap<String, Scalar>;
-
 /// Reads all results of a file.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Recording>, Error> {
-    let lines = serde_json::Deserializer::from_slice(bytes).into_iter::<Line>();
-    lines.map(|line| line.map(|l| recording(&l)).map_err(|e| Error::json(path, FORMAT.name, &e))).collect()
+    let lines = serde_json::Deserializer::from_slice(bytes).into_iter::<Outcome>();
+    let read = |(number, line): (u64, Result<Outcome, serde_json::Error>)| {
+        let line = line.map_err(|e| Error::json(path, FORMAT.name, &e))?;
+        Ok(recording(&line, &At { path, line: Some(number), format: FORMAT.name }))
+    };
+    (1..).zip(lines).map(read).collect()
 }
 
-fn recording(line: &Line) -> Recording {
-    let number = |name: &str| line.get(name).and_then(Scalar::number);
-    let text = |name: &str| line.get(name).and_then(Scalar::text);
-    let rate = number("request_rate").filter(|rate| rate.is_finite() && *rate > 0.0);
-    let concurrency = number("max_concurrency").filter(|c| *c >= 1.0).map(|c| c as u32);
+fn recording(line: &Outcome, at: &At<'_>) -> Recording {
+    match line.requests(at) {
+        Ok(Some(lists)) => {
+            let (detail, figures) = lists.detail(|| figures(line));
+            lists.into_recording(info(line, detail, figures), &Stated::of(line))
+        }
+        Ok(None) => {
+            let mut info = info(line, Detail::Summary, figures(line));
+            info.warnings.push("saved without --output-details: summaries only, no request of its own".into());
+            summary_only(info)
+        }
+        Err(error) => {
+            let mut info = info(line, Detail::Summary, figures(line));
+            info.warnings.push(format!("its requests are unread, summaries only: {error}"));
+            summary_only(info)
+        }
+    }
+}
+
+fn info(line: &Outcome, detail: Detail, reported: Vec<Reported>) -> RunInfo {
+    let rate = line.number("request_rate").filter(|rate| rate.is_finite() && *rate > 0.0);
+    let concurrency = line.number("max_concurrency").filter(|c| *c >= 1.0).map(|c| c as u32);
     let arrivals = match (rate, concurrency) {
         (Some(rate), _) => Arrivals::Open { rate, cv: Some(1.0) },
         (None, Some(concurrency)) => Arrivals::Closed { concurrency },
@@ -55,34 +76,32 @@ fn recording(line: &Line) -> Recording {
         (None, Some(most)) => format!("{most} at once"),
         (None, None) => "all at once".into(),
     };
-    let data = text("dataset_name").unwrap_or("unnamed data");
-    let fields: Vec<String> = line.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
+    let data = line.text("dataset_name").unwrap_or("unnamed data");
     let mut info = Described {
         tool: TOOL,
         version: None,
-        content: hash(fields.iter().map(String::as_str)),
+        content: line.content(),
         started_unix_ns: None,
-        model: text("model_id").or_else(|| text("model")),
+        model: line.text("model_id").or_else(|| line.text("model")),
         description: format!("{data}, {how}"),
         arrivals,
         streaming: None,
     }
-    .info(Detail::Summary, figures(line));
-    info.window = whole(number("duration"));
-    info.warnings.push("the file holds summaries only, no request of its own".into());
-    summary_only(info)
+    .info(detail, reported);
+    info.window = whole(line.number("duration"));
+    info
 }
 
-fn figures(line: &Line) -> Vec<Reported> {
-    let number = |name: &str| line.get(name).and_then(Scalar::number);
+fn figures(line: &Outcome) -> Vec<Reported> {
+    let number = |name: &str| line.number(name);
     let completed = number("completed");
     let n = completed.map(|n| n as u64);
     let mut figures = Figures::default();
     // Only SGLang's own protocol says how many tokens a chunk carries; for the others the client's ITL is between chunks.
-    let native = matches!(line.get("backend").and_then(Scalar::text), Some("sglang" | "sglang-native"));
+    let native = matches!(line.text("backend"), Some("sglang" | "sglang-native"));
     let gap = if native { Metric::Itl } else { Metric::EventGap };
     if completed.is_some_and(|n| n > 0.0) {
-        for (name, value) in line.iter().filter_map(|(name, value)| Some((name, value.number()?))) {
+        for (name, value) in line.scalars.iter().filter_map(|(name, value)| Some((name, value.number()?))) {
             let Some((stat, metric)) = name.strip_suffix("_ms").and_then(|name| name.split_once('_')) else { continue };
             let stat = match stat {
                 "mean" => Stat::Mean,

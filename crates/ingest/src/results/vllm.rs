@@ -3,7 +3,7 @@
 //!
 //! With `--save-detailed` each request has its start, its first token and every gap. The plan is not in the file, so
 //! `intended` is unknown. Requests carry no flag of success: one with an error text, or without a single output token,
-//! has failed, and the file's own count of completed requests is held against that.
+//! has failed, and the file's own counts are held against that.
 //!
 //! **Trace identity.** The file names neither seed nor data set. `trace_hash` is `lengths:` and a hash of what the offer
 //! left in the file: rate, burstiness, concurrency and the prompt lengths in order. Different hashes mean different
@@ -11,25 +11,23 @@
 //! start offsets (of two runs of one seed half agree within some milliseconds, a late client shifts others).
 
 use super::{
-    failure,
     figures::{Figures, quantile},
+    outcome::{Entry, Outcome},
     rows::{At, Described, hash, summary_only, whole},
+    stated::Stated,
 };
 use crate::{
     Error,
     frame::{Action, Confidence, Format, Group, Head},
-    json::Scalar,
 };
 use firstcheck_model::{
-    event::Event,
     metric::{Metric, Stat},
     moment::{Moment, Window},
     recording::Recording,
-    request::{Fate, Request, Requests},
+    request::Request,
     run::{Arrivals, Detail, Reported, RunInfo},
 };
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
-use std::{collections::BTreeMap, fmt, path::Path};
+use std::path::Path;
 
 const TOOL: &str = "vllm bench serve";
 
@@ -53,100 +51,6 @@ fn recognise(head: &Head<'_>) -> Option<Confidence> {
     }
 }
 
-/// One result object: its scalars by name, and the lists of a detailed one.
-#[derive(Debug, Default)]
-struct Outcome {
-    scalars: BTreeMap<String, Scalar>,
-    input_lens: Option<Vec<f64>>,
-    output_lens: Option<Vec<f64>>,
-    ttfts: Option<Vec<f64>>,
-    itls: Option<Vec<Vec<f64>>>,
-    latencies: Option<Vec<f64>>,
-    start_times: Option<Vec<f64>>,
-    errors: Option<Vec<Option<String>>>,
-}
-
-impl Outcome {
-    fn number(&self, name: &str) -> Option<f64> {
-        self.scalars.get(name)?.number()
-    }
-
-    fn text(&self, name: &str) -> Option<&str> {
-        self.scalars.get(name)?.text()
-    }
-
-    /// What makes it this result and no other.
-    fn content(&self) -> u64 {
-        let scalars: Vec<String> = self.scalars.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
-        let starts = format!("{:?}", self.start_times);
-        let firsts = format!("{:?}", self.ttfts);
-        hash(scalars.iter().map(String::as_str).chain([starts.as_str(), firsts.as_str()]))
-    }
-}
-
-/// One object, or a list of them.
-enum Entry {
-    One(Box<Outcome>),
-    Several(Vec<Outcome>),
-}
-
-impl<'de> Deserialize<'de> for Entry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Entry;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a result object or a list of them")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Entry, A::Error> {
-                read_object(map).map(|result| Entry::One(Box::new(result)))
-            }
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Entry, A::Error> {
-                let mut all = Vec::new();
-                while let Some(result) = seq.next_element::<Outcome>()? {
-                    all.push(result);
-                }
-                Ok(Entry::Several(all))
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
-}
-
-impl<'de> Deserialize<'de> for Outcome {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Outcome;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a result object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Outcome, A::Error> {
-                read_object(map)
-            }
-        }
-        deserializer.deserialize_map(Object)
-    }
-}
-
-fn read_object<'de, A: MapAccess<'de>>(mut map: A) -> Result<Outcome, A::Error> {
-    let mut result = Outcome::default();
-    while let Some(key) = map.next_key::<String>()? {
-        match key.as_str() {
-            "input_lens" => result.input_lens = map.next_value()?,
-            "output_lens" => result.output_lens = map.next_value()?,
-            "ttfts" => result.ttfts = map.next_value()?,
-            "itls" => result.itls = map.next_value()?,
-            "latencies" => result.latencies = map.next_value()?,
-            "start_times" => result.start_times = map.next_value()?,
-            "errors" => result.errors = map.next_value()?,
-            "generated_texts" => drop(map.next_value::<IgnoredAny>()?),
-            _ => drop(result.scalars.insert(key, map.next_value()?)),
-        }
-    }
-    Ok(result)
-}
-
 /// Reads all results of a file.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Recording>, Error> {
     let format = FORMAT.name;
@@ -164,111 +68,24 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Recording>, Error> {
 }
 
 fn recording(result: &Outcome, at: &At<'_>) -> Result<Recording, Error> {
-    let (Some(inputs), Some(outputs), Some(ttfts), Some(itls)) =
-        (&result.input_lens, &result.output_lens, &result.ttfts, &result.itls)
-    else {
+    let Some(rows) = result.requests(at)? else {
         let mut info = info(result, Detail::Summary, summary(result));
         info.window = whole(result.number("duration"));
         info.warnings.push("saved without --save-detailed: summaries only, no request of its own".into());
         return Ok(summary_only(info));
     };
-    let Some(starts) = result.start_times.as_ref().filter(|starts| !starts.is_empty() || inputs.is_empty()) else {
-        let mut info = info(result, Detail::Summary, summary(result));
-        info.window = whole(result.number("duration"));
-        info.warnings.push(
-            "the file has no start_times, so its requests cannot be placed in time: summaries only (newer versions \
-             of the client save them)"
-                .into(),
-        );
-        return Ok(summary_only(info));
-    };
-    let lists = [
-        ("output_lens", outputs.len()),
-        ("ttfts", ttfts.len()),
-        ("itls", itls.len()),
-        ("start_times", starts.len()),
-        ("latencies", result.latencies.as_ref().map_or(inputs.len(), Vec::len)),
-        ("errors", result.errors.as_ref().map_or(inputs.len(), Vec::len)),
-    ];
-    if let Some((name, len)) = lists.into_iter().find(|(_, len)| *len != inputs.len()) {
-        return Err(at.error(format!("{name} has {len} entries, input_lens {}", inputs.len())));
-    }
-    let first = starts.iter().copied().fold(f64::INFINITY, f64::min);
-    let mut events = Vec::new();
-    let mut requests = Vec::with_capacity(inputs.len());
-    for (row, start) in starts.iter().enumerate() {
-        let sent = Moment::at(at.nanoseconds("start_times", row, start - first)?);
-        requests.push(request(result, at, row, sent, &mut events)?);
-    }
-    let mut info = info(result, Detail::Events, Vec::new());
-    info.window = window(result, &requests);
-    info.workload.streaming = streamed(itls, &requests);
-    info.workload.trace_hash = Some(format!("lengths:{:016x}", lengths_hash(result, inputs)));
-    let completed = requests.iter().filter(|r| r.fate == Fate::Completed).count();
-    if let Some(said) = result.number("completed").filter(|said| *said != completed as f64) {
-        info.warnings.push(format!(
-            "the file counts {said} completed requests, its rows show {completed} (by their errors and output tokens)"
-        ));
-    }
+    let (detail, figures) = rows.detail(|| summary(result));
+    let mut info = info(result, detail, figures);
+    info.window = window(result, &rows.requests);
+    info.workload.trace_hash = result.input_lens.as_ref().map(|l| format!("lengths:{:016x}", lengths_hash(result, l)));
     if info.window.is_none() && result.scalars.contains_key("duration") {
         info.warnings.push("the file's duration is no duration: rates are over the requests' own period".into());
     }
     if whole(result.number("duration")).zip(info.window).is_some_and(|(stated, window)| stated.end < window.end) {
-        info.warnings.push("the file contradicts itself: its duration ends before its last request was sent".into());
+        info.contradictions
+            .push("the file contradicts itself: its duration ends before its last request was sent".into());
     }
-    let apart = requests.iter().filter(|r| r.fate == Fate::Completed && ends_elsewhere(r)).count();
-    if apart > 0 {
-        info.warnings.push(format!("the file contradicts itself: latencies and itls of {apart} requests end apart"));
-    }
-    Ok(Recording { info, requests: Requests(requests), events, signals: Vec::new(), spans: Vec::new() })
-}
-
-fn request(result: &Outcome, at: &At<'_>, row: usize, sent: Moment, events: &mut Vec<Event>) -> Result<Request, Error> {
-    let list = |values: &Option<Vec<f64>>| values.as_ref().and_then(|values| values.get(row).copied()).unwrap_or(0.0);
-    let mut request = Request { sent, ..Request::offered(Moment::NEVER) };
-    request.prompt_tokens = Some(at.tokens("input_lens", row, list(&result.input_lens))?);
-    let output = at.tokens("output_lens", row, list(&result.output_lens))?;
-    let ttft = list(&result.ttfts);
-    let gaps = result.itls.as_ref().and_then(|itls| itls.get(row)).map_or(&[][..], Vec::as_slice);
-    let mut last = None;
-    // A request that never saw a token has 0 here.
-    if ttft != 0.0 {
-        request.first_token = sent.plus_ns(at.nanoseconds("ttfts", row, ttft)?);
-        let seconds = at.events(row, ttft, gaps, events)?;
-        request.last_token = sent.plus_ns(at.nanoseconds("the last token", row, seconds)?);
-        last = Some(seconds);
-    }
-    // Likewise 0 without an end.
-    let latency = Some(list(&result.latencies)).filter(|latency| *latency != 0.0).or(last);
-    if let Some(latency) = latency {
-        request.done = sent.plus_ns(at.nanoseconds("latencies", row, latency)?);
-    }
-    let error = result.errors.as_ref().and_then(|errors| errors.get(row)).and_then(Option::as_deref).unwrap_or("");
-    if !error.is_empty() {
-        request.fate = failure::fate(error);
-        request.error = Some(failure::message(error));
-    } else if output == 0 {
-        request.fate = Fate::Failed;
-        request.error = Some("no output token".into());
-    } else {
-        request.fate = Fate::Completed;
-        request.output_tokens = Some(output);
-    }
-    Ok(request)
-}
-
-/// Whether answers were streamed; `None` where no answer tells. That none arrived says nothing of how they were asked for.
-fn streamed(itls: &[Vec<f64>], requests: &[Request]) -> Option<bool> {
-    if itls.iter().any(|gaps| !gaps.is_empty()) {
-        return Some(true);
-    }
-    requests.iter().any(|r| r.output_tokens.is_some_and(|tokens| tokens > 1)).then_some(false)
-}
-
-/// Whether a streamed answer took longer, or shorter, than its gaps add up to. The Rust client's two sums differ by less.
-fn ends_elsewhere(request: &Request) -> bool {
-    const ALLOWED_NS: u64 = 10_000_000;
-    request.done.ns_since(request.last_token).is_some_and(|apart| apart.unsigned_abs() > ALLOWED_NS)
+    Ok(rows.into_recording(info, &Stated::of(result)))
 }
 
 /// The client's own period, from the first send to the end of the last answer; it lies a little before the first send.

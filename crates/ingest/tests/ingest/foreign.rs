@@ -95,7 +95,8 @@ fn vllm_that_completed_nothing_has_no_latency_of_zero() {
 #[test]
 fn vllm_rows_without_starts_are_not_placed_in_time() {
     let runs = read(&fixture::VLLM.replace("\"start_times\"", "\"something_else\""));
-    assert_eq!(runs[0].info.detail, Detail::Summary);
+    assert_eq!((&runs[0].info.detail, runs[0].requests.len()), (&Detail::Requests, 3));
+    assert_eq!((runs[0].requests[0].sent, runs[0].requests[2].fate), (Moment::NEVER, Fate::Rejected));
     assert!(runs[0].info.warnings.iter().any(|w| w.contains("start_times")));
     assert_eq!(reported(&runs[0], Metric::Ttft, Stat::Mean), Some((0.15, Some(2))));
 }
@@ -103,7 +104,8 @@ fn vllm_rows_without_starts_are_not_placed_in_time() {
 #[test]
 fn a_count_that_the_rows_contradict_is_said() {
     let runs = read(&fixture::VLLM.replace("\"completed\": 2", "\"completed\": 3"));
-    assert!(runs[0].info.warnings.iter().any(|w| w.contains("counts 3 completed")), "{:?}", runs[0].info.warnings);
+    let said = &runs[0].info.contradictions;
+    assert!(said.iter().any(|said| said.contains("counts 3 completed")), "{said:?}");
 }
 
 #[test]
@@ -250,4 +252,73 @@ fn answers_one_after_another_keep_their_schema_and_no_text() {
     assert!(requests[1].schema.is_some());
     assert_eq!((requests[1].blank_share, requests[1].output_tokens), (Some(0.75), Some(24)));
     assert_eq!(requests[1].sent.since(requests[0].sent).map(|apart| apart.0), Some(0.2));
+}
+
+#[test]
+fn failed_requests_without_a_row_count_as_offered() {
+    let runs = read(
+        &fixture::VLLM.replace("\"num_prompts\": 3", "\"num_prompts\": 7").replace("\"failed\": 1", "\"failed\": 5"),
+    );
+    let [run] = &runs[..] else { panic!("one run") };
+    let lost = run.requests.0.iter().filter(|r| r.fate != Fate::Completed).count();
+    assert_eq!((run.requests.len(), lost), (7, 5));
+    assert_eq!(run.requests.in_window(run.info.window).count(), 7, "they are offered, wherever they stand");
+    assert!(run.info.warnings.iter().any(|w| w.contains("the other 4 count as offered")), "{:?}", run.info.warnings);
+    assert!(run.info.contradictions.is_empty(), "two completed and five failed are the seven offered");
+}
+
+#[test]
+fn totals_that_the_rows_contradict_are_contradictions() {
+    let cases = [
+        ("\"completed\": 2", "\"completed\": 1", "counts 1 completed"),
+        ("\"failed\": 1", "\"failed\": 4", "2 completed and 4 failed requests are more than the 3"),
+        ("\"failed\": 1", "\"failed\": 1e15", "counts 1000000000000000 failed"),
+        (
+            "\"completed\": 2",
+            "\"completed\": 2, \"total_output_tokens\": 12",
+            "counts 12 output tokens, its requests add up to 6",
+        ),
+        ("\"completed\": 2", "\"completed\": 2, \"total_input_tokens\": 90", "counts 90 prompt tokens"),
+        (
+            "[0.01, 0.03]",
+            "[0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01]",
+            "1 streams have more events than tokens",
+        ),
+    ];
+    for (from, to, reason) in cases {
+        assert!(fixture::VLLM.contains(from));
+        let said = read(&fixture::VLLM.replace(from, to)).remove(0).info.contradictions.join("\n");
+        assert!(said.contains(reason), "{to}: {said}");
+    }
+    for agrees in ["\"total_output_tokens\": 6", "\"total_input_tokens\": 30", "\"total_input_tokens\": 60"] {
+        let run = read(&fixture::VLLM.replace("\"completed\": 2", &format!("\"completed\": 2, {agrees}"))).remove(0);
+        assert!(run.info.contradictions.is_empty(), "{agrees}: {:?}", run.info.contradictions);
+    }
+}
+
+#[test]
+fn sglang_details_are_requests_with_their_fates_and_errors() {
+    let details = r#""input_lens":[10,20,30],"output_lens":[4,0,5],"ttfts":[0.1,0.0,0.2],"itls":[[0.01,0.01,0.01],[],[0.02,0.02,0.02,0.02]],
+        "generated_texts":["a","","b"],"errors":["","HTTP 503 Service Unavailable",""],"completed":2,"#;
+    let line = |more: &str| {
+        fixture::SGLANG
+            .lines()
+            .next()
+            .unwrap()
+            .replace("\"completed\":5,", &format!("{details}{more}").replace('\n', ""))
+    };
+    let run = read(&line("")).remove(0);
+    assert_eq!(run.info.detail, Detail::Requests);
+    let fates: Vec<Fate> = run.requests.0.iter().map(|r| r.fate).collect();
+    assert_eq!(fates, [Fate::Completed, Fate::Rejected, Fate::Completed]);
+    assert_eq!(run.requests[1].error.as_deref(), Some("HTTP 503 Service Unavailable"));
+    assert_eq!((run.requests[2].prompt_tokens, run.requests[2].output_tokens), (Some(30), Some(5)));
+    assert!(run.requests[0].ttft().is_none() && run.events.is_empty(), "at no moment: no latency of its own");
+    assert_eq!(reported(&run, Metric::Ttft, Stat::Mean), Some((0.05, Some(2))), "printed ones stay");
+    let placed = read(&line("\"start_times\":[5.0,5.1,5.2],")).remove(0);
+    assert_eq!((placed.info.detail, placed.events.len()), (Detail::Events, 9));
+    close(placed.requests[2].ttft().map(|s| s.0), 0.2);
+    let broken = read(&line("\"start_times\":[5.0],")).remove(0);
+    assert_eq!(broken.info.detail, Detail::Summary);
+    assert!(broken.info.warnings[0].contains("start_times has 1 entries, input_lens 3"), "{:?}", broken.info.warnings);
 }

@@ -48,7 +48,11 @@ fn a_vllm_result_that_contradicts_itself_is_refused_with_the_reason() {
 fn a_vllm_result_that_says_two_things_is_read_with_a_warning() {
     let cases = [
         ("[0.1, 0.2, 0.0]", "[0.0, 0.2, 0.0]", "1 requests completed with output and without a first token"),
-        ("\"errors\"", "\"latencies\": [0.15, 2.0, 0.0], \"errors\"", "latencies and itls of 1 requests end apart"),
+        (
+            "\"errors\"",
+            "\"latencies\": [0.15, 2.0, 0.0], \"errors\"",
+            "1 requests have latencies and itls that end apart",
+        ),
         ("[0.01, 0.03]", "[0.01, 9.0]", "1 requests ended after the period"),
         ("\"duration\": 4.0", "\"duration\": 0.1", "its duration ends before its last request was sent"),
         ("\"duration\": 4.0", "\"duration\": -4.0", "duration is no duration"),
@@ -56,7 +60,8 @@ fn a_vllm_result_that_says_two_things_is_read_with_a_warning() {
     ];
     let warnings = |content: &str| {
         let (_dir, path) = file("result", content);
-        read_recordings(&path).unwrap()[0].info.warnings.join("\n")
+        let said: Vec<String> = read_recordings(&path).unwrap()[0].info.remarks().cloned().collect();
+        said.join("\n")
     };
     assert_eq!(warnings(fixture::VLLM), "", "what is whole warns of nothing");
     for (from, to, reason) in cases {
@@ -68,8 +73,8 @@ fn a_vllm_result_that_says_two_things_is_read_with_a_warning() {
 #[test]
 fn an_aiperf_token_from_before_the_send_is_said() {
     let (_dir, path) = file("result", &fixture::AIPERF.replace("1000000700000000", "1000000400000000"));
-    let warnings = read_recordings(&path).unwrap()[0].info.warnings.join("\n");
-    assert!(warnings.contains("1 requests ended before their last token"), "{warnings}");
+    let said = read_recordings(&path).unwrap()[0].info.contradictions.join("\n");
+    assert!(said.contains("1 requests ended before their last token"), "{said}");
 }
 
 #[test]
