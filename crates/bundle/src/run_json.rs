@@ -100,10 +100,10 @@ impl RunJson {
         let content = verified(&text).ok_or_else(|| {
             Error::damaged(&path, "the hash at its end does not match: it was cut, changed or edited after the run")
         });
-        // A later version may hash otherwise: its schema is the better message.
+        // A later version may hash otherwise: its schema is the better message. Another one is told once it is whole.
         let stated = serde_json::from_str::<SchemaOnly>(&text).ok();
         if let Some(SchemaOnly { schema: found }) = stated.filter(|stated| stated.schema != SCHEMA)
-            && content.is_ok()
+            && (content.is_ok() || is_later(&found))
         {
             return Err(Error::Schema { path, found });
         }
@@ -128,6 +128,15 @@ impl RunJson {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a schema is a later version of ours.
+fn is_later(found: &str) -> bool {
+    let version = |schema: &str| {
+        let (name, version) = schema.rsplit_once('/')?;
+        Some((name.to_owned(), version.parse::<u32>().ok()?))
+    };
+    version(found).zip(version(SCHEMA)).is_some_and(|((name, found), (ours, known))| name == ours && found > known)
 }
 
 /// Whether the hash at the end of `text` is that of what stands before it.

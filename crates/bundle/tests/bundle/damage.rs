@@ -204,6 +204,22 @@ fn a_run_json_that_is_whole_but_impossible_is_refused() {
     }
 }
 
+/// A later version may hash otherwise; what is no later version of ours is damage.
+#[test]
+fn a_later_schema_is_named_whatever_its_hash() {
+    for (to, message) in [
+        ("firstcheck.run/2", "has schema `firstcheck.run/2`"),
+        ("firstcheck.run/x", "the hash at its end does not match"),
+        ("otherwise.run/2", "the hash at its end does not match"),
+    ] {
+        let (_parent, dir) = finished();
+        let path = dir.join("run.json");
+        fs::write(&path, fs::read_to_string(&path).unwrap().replace("firstcheck.run/1", to)).unwrap();
+        let error = Bundle::open(&dir).unwrap_err().to_string();
+        assert!(error.contains(message), "{to}: {error}");
+    }
+}
+
 /// Valid hashes around bytes that are no Parquet: what a hostile bundle looks like.
 #[test]
 fn a_file_that_is_not_parquet_is_an_error_and_no_panic() {
