@@ -3,7 +3,7 @@
 use crate::{
     case::Case,
     changes::changes,
-    compare::{Differences, Policy, compare, mixed, run_row, side_by_side},
+    compare::{Differences, Policy, compare, mixed, run_row, side_by_side, unanswered},
     diagnose::diagnose,
     figures::figures,
     fingerprint,
@@ -16,6 +16,7 @@ use crate::{
 use firstcheck_model::{
     TOOL,
     evidence::{Evidence, RunEvidence},
+    finding::Outcome,
     first_look::Began,
     report::{Claim, MetricRow, Report, SideReport},
 };
@@ -45,6 +46,7 @@ pub fn examine(evidence: &Evidence, policy: &Policy, settings: &Settings) -> Rep
         }
     }
     report.settles = settles(&report.findings);
+    say_unanswered(&mut report, evidence);
     report
 }
 
@@ -62,7 +64,18 @@ pub fn examine_against(evidence: &Evidence, base: &Evidence, policy: &Policy, se
     let (side, base) = (Side::with(evidence, settings), Side::with(base, settings));
     report.findings = diagnose(&Case { side: &side, base: Some(&base), settings });
     report.settles = settles(&report.findings);
+    say_unanswered(&mut report, evidence);
     report
+}
+
+/// Says of runs that none of their requests was answered. Where nothing else was found that is no clean bill: nothing could
+/// be looked at.
+fn say_unanswered(report: &mut Report, evidence: &Evidence) {
+    let Some(side) = &report.sides.candidate else { return };
+    let said: Vec<String> =
+        evidence.runs.iter().zip(&side.runs).filter_map(|(run, row)| unanswered(&run.info, row)).collect();
+    let found = report.findings.iter().any(|finding| matches!(finding.outcome, Outcome::Present { .. }));
+    if found { report.notes.extend(said) } else { report.invalid.extend(said) }
 }
 
 /// Metrics of both sides, where the time went, and what got worse.

@@ -299,7 +299,7 @@ pub fn describe(run: &RunEvidence, policy: &Policy) -> Report {
     report.seed = run.info.seed;
     report.sides.candidate = sides::side(std::iter::once(&reading));
     report.invalid = sides::invalid(&reading);
-    report.invalid.extend(sides::unanswered(&reading));
+    report.invalid.extend(sides::empty(&reading));
     report.metrics = rows::of_one(&reading, &keys);
     report.figures = figures(&[], std::slice::from_ref(run));
     report.why = report.invalid.clone();

@@ -2,7 +2,7 @@
 
 use super::{
     pair::Pair,
-    policy::{Gate, Policy, PolicyError, check_gates, range},
+    policy::{Gate, Policy, PolicyError, ascending, check_gates, range},
     reading::Reading,
 };
 use firstcheck_model::run::CacheState;
@@ -106,6 +106,14 @@ pub(super) fn check(cells: &[Condition]) -> Result<(), PolicyError> {
         ] {
             let Some(value) = value else { continue };
             range(&format!("{name} of cell {}", cell.name), value, value >= 0.0, "it must be zero or more")?;
+        }
+        for (least, most, what) in [
+            (cell.least_load, cell.most_load, "load"),
+            (cell.least_prompt_tokens, cell.most_prompt_tokens, "prompt_tokens"),
+        ] {
+            let (Some(least), Some(most)) = (least, most) else { continue };
+            let of = |end: &str| format!("{end}_{what} of cell {}", cell.name);
+            ascending((&of("least"), least), (&of("most"), most), "no run could be of it: exchange the two")?;
         }
         check_gates(cell.gates.as_deref().unwrap_or(&[]))?;
     }

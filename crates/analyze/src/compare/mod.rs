@@ -48,7 +48,7 @@ pub use effects::Effect;
 pub use looks::SoFar;
 pub(crate) use observed::side_by_side;
 pub use policy::{Gate, Policy, PolicyError};
-pub(crate) use sides::{mixed, run_row};
+pub(crate) use sides::{mixed, run_row, unanswered};
 pub use signature::signatures;
 pub use slice::Slices;
 pub use told::Told;

@@ -177,6 +177,7 @@ policy! {
     single_tail_ratio: f64 = 1.5, ["1"] "Smallest ratio of p95 or p99 that may fail with that bound.";
     single_tail_margin: f64 = 0.1, ["1"] "Margin of that bound for a metric that is not gated.";
     single_ratio: f64 = 8.0, ["1"] "Ratio from which any claimable latency quantile of single runs on one trace fails.";
+    single_failed_share: f64 = 0.05, ["points of the share"] "Smallest excess of the failed share by which single runs may fail, where exact bounds of both sides are apart as well.";
     single_itl_p99_ratio: f64 = 2.0, ["1"] "Ratio of ITL p99 from which single runs on different traces fail.";
     single_tpot_p50_ratio: f64 = 4.0, ["1"] "Ratio of TPOT p50 from which single runs on different traces fail.";
 }
@@ -224,6 +225,20 @@ pub enum PolicyError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// Two values that cannot both be followed.
+    #[error("policy: {one} is {value} and {other} is {than}: {mend}")]
+    Contradiction {
+        /// The one key.
+        one: String,
+        /// Its value.
+        value: f64,
+        /// The other key.
+        other: String,
+        /// Its value.
+        than: f64,
+        /// How to mend it.
+        mend: &'static str,
+    },
     /// Looks that cannot be planned.
     #[error("policy: looks: {0}")]
     Looks(#[source] firstcheck_stats::Error),
@@ -231,6 +246,12 @@ pub enum PolicyError {
 
 /// Beyond this a length is no slice of its own.
 const MOST_BOUNDS: usize = 20;
+
+/// Beyond this a number is a rate and no load: nothing serves several times what it can.
+const HIGHEST_LOAD: f64 = 2.0;
+
+/// Beyond this, eleven times as slow, a gate tolerates everything.
+const WIDEST_MARGIN: f64 = 10.0;
 
 /// Beyond this nobody waits for the last pair.
 const MOST_PAIRS: usize = 1_000;
@@ -268,6 +289,9 @@ impl Policy {
         ] {
             range(name, value, value > 0.0 && value < 1.0, OPEN)?;
         }
+        for (name, value) in [("alpha", self.alpha), ("alpha_fresh_traces", self.alpha_fresh_traces)] {
+            range(name, value, value < 0.5, "an error of half the cases or more shows nothing: 0.05 is usual")?;
+        }
         for (name, value) in [
             ("window_ratio", self.window_ratio),
             ("queue_growth", self.queue_growth),
@@ -282,6 +306,7 @@ impl Policy {
         self.check_amounts()?;
         self.check_slo()?;
         self.check_looks()?;
+        self.check_pairs()?;
         self.check_slices()?;
         condition::check(&self.cells)?;
         check_gates(&self.gates)
@@ -304,6 +329,7 @@ impl Policy {
             ("pass_load", self.pass_load),
             ("single_load", self.single_load),
             ("single_tail_margin", self.single_tail_margin),
+            ("single_failed_share", self.single_failed_share),
             ("span_coverage", self.span_coverage),
             ("ledger_tolerance", self.ledger_tolerance),
             ("share_floor", self.share_floor),
@@ -313,6 +339,14 @@ impl Policy {
         for (name, value) in [("load", self.load), ("gpus", self.gpus), ("cost_per_gpu_hour", self.cost_per_gpu_hour)] {
             let Some(value) = value else { continue };
             range(name, value, value > 0.0 && value.is_finite(), "it must be positive, and finite")?;
+        }
+        if let Some(load) = self.load {
+            range(
+                "load",
+                load,
+                load <= HIGHEST_LOAD,
+                "it is a share of the highest rate without a growing queue (0.7)",
+            )?;
         }
         let half = self.split_half_width;
         range("split_half_width", half, half > 0.0 && half < 0.5, "it must lie between 0 and 0.5, both excluded")?;
@@ -335,6 +369,20 @@ impl Policy {
             range(name, bounds.len() as f64, bounds.len() <= MOST_BOUNDS, "at most 20 bounds are of use")?;
         }
         Ok(())
+    }
+
+    /// That the numbers of pairs can be reached together.
+    fn check_pairs(&self) -> Result<(), PolicyError> {
+        let (least, most) = (f64::from(self.min_pairs), f64::from(self.max_pairs));
+        range("min_pairs", least, self.min_pairs >= 2, "a single pair has no interval: at least 2 are needed")?;
+        ascending(("min_pairs", least), ("max_pairs", most), "no number of pairs could pass: raise max_pairs")?;
+        let Some(last) = self.looks.last().map(|last| f64::from(*last)) else { return Ok(()) };
+        ascending(("the last of looks", last), ("max_pairs", most), "that look is never reached: raise max_pairs")?;
+        ascending(
+            ("min_pairs", least),
+            ("the last of looks", last),
+            "no look could pass: lower min_pairs or look later",
+        )
     }
 
     /// Covariates are not known here: at most order and device are fitted.
@@ -360,6 +408,15 @@ pub(super) fn range(name: &str, value: f64, ok: bool, need: &'static str) -> Res
     if ok { Ok(()) } else { Err(PolicyError::Range { name: name.to_owned(), value, need }) }
 }
 
+/// Whether the value of the key `one` is at most that of the `other`.
+pub(super) fn ascending(one: (&str, f64), other: (&str, f64), mend: &'static str) -> Result<(), PolicyError> {
+    if one.1 <= other.1 {
+        return Ok(());
+    }
+    let ((one, value), (other, than)) = (one, other);
+    Err(PolicyError::Contradiction { one: one.to_owned(), value, other: other.to_owned(), than, mend })
+}
+
 /// Whether every gate can be held, and none is there twice.
 pub(super) fn check_gates(gates: &[Gate]) -> Result<(), PolicyError> {
     gates.iter().enumerate().try_for_each(|(at, gate)| check_gate(gate, &gates[..at]))
@@ -374,6 +431,7 @@ fn check_gate(gate: &Gate, before: &[Gate]) -> Result<(), PolicyError> {
     let name = format!("{} {}", gate.metric, gate.stat());
     let margin = format!("margin of {name}");
     range(&margin, gate.margin, gate.margin > 0.0 && gate.margin.is_finite(), "it must be positive")?;
+    range(&margin, gate.margin, gate.margin <= WIDEST_MARGIN, "it is relative (0.1 is 10 %): nothing could exceed it")?;
     if is_share(gate.metric) {
         range(&margin, gate.margin, gate.margin < 1.0, "it is in points of the share (0.01 is one) and below 1")?;
     }

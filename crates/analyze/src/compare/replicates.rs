@@ -46,8 +46,11 @@ pub(super) fn rows(runs: &Replicates, keys: &[Key], policy: &Policy) -> Vec<Metr
 pub(super) fn verdict(rows: &[MetricRow], runs: &Replicates) -> (Verdict, Vec<String>) {
     let mut why = Vec::new();
     for row in rows.iter().filter(|row| row.claim == Claim::Regressed) {
-        let ratio = row.ratio.and_then(|r| r.finite());
-        let ratio = ratio.map_or("unbounded".into(), |ratio| format!("× {ratio:.2}"));
+        let ratio = match row.ratio.map(|ratio| ratio.finite()) {
+            Some(Some(ratio)) => format!("× {ratio:.2}"),
+            Some(None) => "unbounded".into(),
+            None => "from none".into(),
+        };
         let note = row.note.as_deref().unwrap_or("by the rule for single runs");
         why.push(format!("{} is worse: {ratio} ({note})", rows::name(row.metric, &row.stat)));
     }
@@ -61,9 +64,9 @@ pub(super) fn verdict(rows: &[MetricRow], runs: &Replicates) -> (Verdict, Vec<St
     match trace(runs) {
         Trace::Same => {}
         Trace::Different(reason) => why.push(format!("the runs replayed different traces: {reason}")),
-        Trace::Unknown => {
-            why.push("whether the runs replayed one trace cannot be told: a file holds no requests".into())
-        }
+        Trace::Unknown => why.push(
+            "whether the runs replayed one trace cannot be told: a file holds no requests with their times".into(),
+        ),
     }
     (if fail { Verdict::Fail } else { Verdict::Inconclusive }, why)
 }

@@ -4,9 +4,10 @@ use super::reading::Reading;
 use firstcheck_model::{
     evidence::RunEvidence,
     fingerprint::Fingerprint,
+    metric::Metric,
     report::{RunRow, SideReport},
     request::Fate,
-    run::RunState,
+    run::{RunInfo, RunState},
 };
 use std::collections::BTreeMap;
 
@@ -49,7 +50,7 @@ pub(crate) fn run_row(run: &RunEvidence) -> RunRow {
         fates,
         errors: most_frequent(errors),
         client: run.info.client.clone(),
-        warnings: run.info.warnings.clone(),
+        warnings: run.info.remarks().cloned().collect(),
     }
 }
 
@@ -94,16 +95,27 @@ pub(super) fn invalid(reading: &Reading) -> Vec<String> {
 }
 
 /// Why a run by itself measured nothing: it has neither requests (in its window) nor figures, or none was answered.
-pub(super) fn unanswered(reading: &Reading) -> Option<String> {
-    let row = &reading.row;
-    if row.requests == 0 && reading.info.reported.is_empty() {
-        return Some(format!("{}: it holds no request and no figure", row.label));
+pub(super) fn empty(reading: &Reading) -> Option<String> {
+    if reading.row.requests == 0 && reading.info.reported.is_empty() {
+        return Some(format!("{}: it holds no request and no figure", reading.row.label));
     }
+    unanswered(&reading.info, &reading.row)
+}
+
+/// That none of a run's requests was answered, by its rows or by what its file prints.
+pub(crate) fn unanswered(info: &RunInfo, row: &RunRow) -> Option<String> {
     let completed = row.fates.get(Fate::Completed.name()).copied().unwrap_or(0);
-    if row.requests == 0 || completed > 0 {
+    let offered = match row.requests {
+        0 => {
+            let failed = info.reported.iter().find(|r| r.metric == Metric::FailedShare)?;
+            failed.n.filter(|n| *n > 0 && failed.value >= 1.0)?
+        }
+        requests => requests,
+    };
+    if completed > 0 {
         return None;
     }
     let most = row.errors.iter().max_by_key(|(_, times)| **times);
     let most = most.map_or(String::new(), |(error, times)| format!("; {times} × {error}"));
-    Some(format!("{}: none of {} requests was answered in full{most}", reading.label, row.requests))
+    Some(format!("{}: none of {offered} requests was answered in full{most}", row.label))
 }

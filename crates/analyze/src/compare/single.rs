@@ -12,7 +12,7 @@ use firstcheck_model::{
     metric::{Metric, Stat},
     report::{Claim, MetricRow, Quantity},
 };
-use firstcheck_stats::{estimate::Estimate, welch::welch};
+use firstcheck_stats::{estimate::Estimate, proportion, welch::welch};
 
 /// What the rules for single runs ask of the design.
 pub(super) struct Setting {
@@ -32,6 +32,13 @@ pub(super) fn judge(
 ) {
     row.exploratory = true;
     row.margin = policy.gate(key.metric, key.stat).filter(|gate| gate.metric != Metric::GoodShare).map(|g| g.margin);
+    if key.metric == Metric::FailedShare
+        && let Some(why) = loses_more(cells, policy)
+    {
+        row.claim = Claim::Regressed;
+        annotate(row, why);
+        return;
+    }
     if let Some(restraint) = restraint {
         row.claim = restraint.claim;
         annotate(row, restraint.why);
@@ -64,6 +71,35 @@ pub(super) fn judge(
         row.claim = Claim::Regressed;
         annotate(row, why);
     }
+}
+
+/// Why the candidate fails by the requests it lost: a count needs no rows behind it and no common trace. The excess is a
+/// fault's and no accident's, and the exact bounds of both shares lie apart.
+fn loses_more(cells: (&[&Cell], &[&Cell]), policy: &Policy) -> Option<String> {
+    let ((b_lost, b_offered), (c_lost, c_offered)) = (lost(cells.0)?, lost(cells.1)?);
+    let share = |lost: u64, offered: u64| lost as f64 / offered as f64;
+    let alpha = 1.0 - policy.single_bound;
+    let most = proportion::upper_bound(b_lost, b_offered, alpha).ok()?;
+    let least = 1.0 - proportion::upper_bound(c_offered - c_lost, c_offered, alpha).ok()?;
+    let excess = share(c_lost, c_offered) - share(b_lost, b_offered);
+    (excess >= policy.single_failed_share && least > most).then(|| {
+        format!(
+            "base lost {b_lost} of {b_offered} requests, the candidate {c_lost} of {c_offered}: at least {:.1} % against \
+             at most {:.1} %",
+            least * 100.0,
+            most * 100.0
+        )
+    })
+}
+
+/// Lost and offered requests over all runs of a side; `None` where one does not tell, or nothing was offered.
+fn lost(cells: &[&Cell]) -> Option<(u64, u64)> {
+    let mut sum = (0, 0);
+    for cell in cells {
+        let (share, offered) = cell.value.filter(|share| (0.0..=1.0).contains(share)).zip(cell.n)?;
+        sum = (sum.0 + (share * offered as f64).round() as u64, sum.1 + offered);
+    }
+    (sum.1 > 0).then_some(sum)
 }
 
 /// Welch on the log values of the replicates, or of the batches of one run a side.

@@ -126,6 +126,9 @@ fn throughput(run: &RunEvidence, columns: &Columns, weight: impl Fn(&Request) ->
         return None;
     }
     let window = served(run)?;
+    if run.requests.0.iter().any(|r| r.fate == Fate::Completed && !end(r).reached()) {
+        return None;
+    }
     // An imported window ends with the last answer, which may be its own last moment.
     let inside = |r: &&Request| window.start <= end(r) && end(r) <= window.end;
     let (mut sum, mut n) = (0.0, 0);

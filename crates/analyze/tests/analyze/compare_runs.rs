@@ -72,6 +72,28 @@ fn a_policy_refuses_unknown_keys_and_impossible_numbers() {
     for policy in bad {
         assert!(matches!(policy.check(), Err(PolicyError::Range { .. })), "{policy:?}");
     }
+    let cell = |least, most| {
+        let cell = r#"{"cells": [{"name": "high", "least_load": LEAST, "most_load": MOST}]}"#;
+        serde_json::from_str::<Policy>(&cell.replace("LEAST", least).replace("MOST", most)).unwrap()
+    };
+    cell("0.1", "0.9").check().unwrap();
+    Policy { looks: vec![8, 12, 20], max_pairs: 20, ..Policy::default() }.check().unwrap();
+    for (policy, said) in [
+        (Policy { min_pairs: 10, max_pairs: 2, ..Policy::default() }, "min_pairs is 10 and max_pairs is 2: no number"),
+        (Policy { looks: vec![8, 40], ..Policy::default() }, "the last of looks is 40 and max_pairs is 16: that look"),
+        (Policy { looks: vec![6], ..Policy::default() }, "min_pairs is 8 and the last of looks is 6: no look could"),
+        (Policy { min_pairs: 0, ..Policy::default() }, "min_pairs is 0: a single pair has no interval"),
+        (Policy { alpha: 0.9999, ..Policy::default() }, "alpha is 0.9999: an error of half the cases"),
+        (Policy { load: Some(5.0), ..Policy::default() }, "load is 5: it is a share"),
+        (
+            Policy { gates: vec![gate_on(Metric::Ttft, Some(0.5), 1e3)], ..Policy::default() },
+            "margin of ttft p50 is 1000",
+        ),
+        (cell("0.9", "0.1"), "least_load of cell high is 0.9 and most_load of cell high is 0.1: no run could be of it"),
+    ] {
+        let error = policy.check().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("policy: {said}")), "{error}");
+    }
     let twice = [gate_on(Metric::Ttft, Some(0.5), 0.1), gate_on(Metric::Ttft, Some(0.5), 0.2)];
     for (gates, why) in [(&twice[..], "given twice"), (&[gate_on(Metric::Goodput, Some(0.5), 0.1)], "one value a run")]
     {

@@ -3,12 +3,13 @@
 use crate::synthetic::{Spec, summary};
 use firstcheck_analyze::compare::{Policy, compare, relative_change};
 use firstcheck_model::{
+    comparability::Level,
     evidence::RunEvidence,
     exit_code::exit_code,
     metric::{Metric, Stat},
     moment::Moment,
     report::{Claim, Quantity, Verdict},
-    run::{Reported, WorkloadInfo},
+    run::{Arrivals, Reported, WorkloadInfo},
 };
 
 fn one(base: &Spec, candidate: &Spec) -> firstcheck_model::report::Report {
@@ -130,4 +131,56 @@ fn an_unbounded_quantile_of_a_single_run_fails_on_one_trace() {
     let row = report.metric(Metric::Ttft, "p95").unwrap();
     assert_eq!((row.candidate, row.claim), (Some(Quantity::Unbounded), Claim::Regressed));
     assert_eq!(report.metric(Metric::FailedShare, "total").unwrap().candidate, Some(Quantity::Finite(84.0 / 250.0)));
+}
+
+/// A result that prints its failed share alone.
+fn lost(id: &str, lost: u64, of: u64) -> RunEvidence {
+    let share =
+        Reported { metric: Metric::FailedShare, stat: Stat::Total, value: lost as f64 / of as f64, n: Some(of) };
+    summary(id, vec![share])
+}
+
+#[test]
+fn the_failed_share_of_single_runs_is_judged_with_or_without_rows() {
+    for (base, candidate, claim) in [
+        ((0, 8), (8, 8), Claim::Regressed),
+        ((0, 30), (25, 30), Claim::Regressed),
+        ((25, 30), (25, 30), Claim::Shown),
+        ((0, 8), (1, 8), Claim::Shown),
+        ((0, 10_000), (100, 10_000), Claim::Shown),
+    ] {
+        let report = compare(
+            &[lost("base", base.0, base.1)],
+            &[lost("candidate", candidate.0, candidate.1)],
+            &Policy::default(),
+        );
+        let row = report.metric(Metric::FailedShare, "total").unwrap();
+        assert_eq!(row.claim, claim, "{base:?} {candidate:?}");
+        let fails = claim == Claim::Regressed;
+        assert_eq!(report.verdict, if fails { Verdict::Fail } else { Verdict::Inconclusive }, "{base:?} {candidate:?}");
+    }
+    let spec = Spec { load_known: false, ..Spec::default() };
+    let report = one(&spec, &Spec { reject_every: 3, trace: 2, ..spec.clone() });
+    assert_eq!(report.metric(Metric::FailedShare, "total").unwrap().claim, Claim::Regressed, "on other traces as well");
+}
+
+#[test]
+fn a_run_that_contradicts_itself_is_not_comparable() {
+    let mut candidate = Spec { slow: 9.0, noise: 3, ..Spec::default() }.run();
+    candidate.info.contradictions.push("the file contradicts itself: 60 requests ended before they were sent".into());
+    let report = compare(&[Spec::default().run()], &[candidate], &Policy::default());
+    assert_eq!(report.verdict, Verdict::NotComparable);
+    assert!(report.why.iter().any(|why| why.contains("contradicts itself")), "{:?}", report.why);
+    assert!(report.metrics.iter().all(|row| row.claim == Claim::NotComparable));
+}
+
+#[test]
+fn arrivals_that_one_side_does_not_tell_are_remarked() {
+    let (base, mut candidate) = (Spec::default().run(), Spec { noise: 3, ..Spec::default() }.run());
+    candidate.info.workload.arrivals = Arrivals::Unknown;
+    candidate.info.workload.description = "all at once".into();
+    let report = compare(&[base], &[candidate], &Policy::default());
+    let ruling = report.comparability.iter().find(|ruling| ruling.rule == "arrivals").unwrap();
+    assert_eq!(ruling.level, Level::Warns);
+    assert!(ruling.reason.contains("`all at once` for the candidate"), "{}", ruling.reason);
 }

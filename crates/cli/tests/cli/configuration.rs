@@ -37,6 +37,10 @@ fn mistakes_are_named_with_their_line() {
             "firstcheck.toml:3: unknown key `cahce`; did you mean `cache`?",
         ),
         ("[compare]\nlooks = [8, 6]\n", "firstcheck.toml:1: policy: looks: "),
+        (
+            "[compare]\nmin_pairs = 10\nmax_pairs = 2\n",
+            "firstcheck.toml:1: policy: min_pairs is 10 and max_pairs is 2: no number of pairs could pass: raise max_pairs",
+        ),
         ("[compare]\ngpus = 0\n", "firstcheck.toml:1: policy: gpus is 0: it must be positive"),
         ("[workload]\nrequest = 5\n", "firstcheck.toml:2: unknown key `request`; did you mean `requests`?"),
         (

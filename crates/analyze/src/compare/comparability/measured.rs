@@ -11,6 +11,13 @@ pub(super) static CLIENT: Rule = Rule {
     judge: Judge::Each(client),
 };
 
+pub(super) static CONTRADICTION: Rule = Rule {
+    name: "contradiction",
+    finds: "blocks: a file that says two things of its own requests",
+    mend: "give the file as its tool wrote it, or measure again",
+    judge: Judge::Each(contradiction),
+};
+
 pub(super) static HOST_LOAD: Rule = Rule {
     name: "host-load",
     finds: "warns: the client's host was busy before the run",
@@ -37,6 +44,11 @@ fn client(run: &Reading, _: &Policy) -> Vec<Found> {
             }
         })
         .collect()
+}
+
+fn contradiction(run: &Reading, _: &Policy) -> Vec<Found> {
+    let said = run.info.contradictions.iter();
+    said.map(|said| Found::blocks(format!("{}: {said}", run.label))).collect()
 }
 
 fn host_load(run: &Reading, policy: &Policy) -> Vec<Found> {

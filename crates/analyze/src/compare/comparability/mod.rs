@@ -94,7 +94,7 @@ enum Judge {
 }
 
 /// All rules.
-static RULES: [&Rule; 15] = [
+static RULES: [&Rule; 16] = [
     &offered::STREAMING,
     &offered::ARRIVALS,
     &offered::MIX,
@@ -108,6 +108,7 @@ static RULES: [&Rule; 15] = [
     &deployments::MODEL,
     &deployments::PROFILER,
     &measured::CLIENT,
+    &measured::CONTRADICTION,
     &measured::HOST_LOAD,
     &measured::WARM_UP_INSIDE,
 ];

@@ -18,7 +18,8 @@ pub(super) static STREAMING: Rule = Rule {
 
 pub(super) static ARRIVALS: Rule = Rule {
     name: "arrivals",
-    finds: "blocks: another rate, or another number of streams; blocks what holds the queue: another burstiness",
+    finds: "blocks: another rate, or another number of streams; blocks what holds the queue: another burstiness; warns: \
+            one side alone says how it offered",
     mend: "offer both sides one rate and burstiness, or one number of streams: replay one trace",
     judge: Judge::Two(arrivals),
 };
@@ -81,6 +82,12 @@ fn arrivals(two: &Two<'_>) -> Vec<Found> {
         (Arrivals::Closed { concurrency }, Arrivals::Open { rate, .. }) => Found::blocks(format!(
             "different arrivals: base closed loop of {concurrency} streams, candidate open loop at {rate} requests/s"
         )),
+        (Arrivals::Unknown, Arrivals::Open { .. } | Arrivals::Closed { .. })
+        | (Arrivals::Open { .. } | Arrivals::Closed { .. }, Arrivals::Unknown) => {
+            let said = |run: &Reading| run.info.workload.description.clone();
+            let (b, c) = (said(two.base.0), said(two.candidate.0));
+            Found::warns(format!("other arrivals, as far as they are told: `{b}` for base, `{c}` for the candidate"))
+        }
         _ => return Vec::new(),
     };
     vec![found]
@@ -93,7 +100,9 @@ fn trace(two: &Two<'_>) -> Vec<Found> {
             vec![Found::blocks_queue(format!("the two runs replayed different traces: {why}"))]
         }
         Trace::Unknown => {
-            vec![Found::notes("whether the runs replayed one trace cannot be told: a file holds no requests".into())]
+            vec![Found::notes(
+                "whether the runs replayed one trace cannot be told: a file holds no requests with their times".into(),
+            )]
         }
     }
 }
