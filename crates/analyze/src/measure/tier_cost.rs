@@ -78,7 +78,7 @@ impl Measure for TierCost {
                 },
             },
             computing,
-            waited: queue.map(|queue| seconds(queue.value * deferred_share(side), queue.source)),
+            waited: queue.and_then(|queue| Ok(seconds(queue.value * deferred_share(side)?, queue.source))),
             busy: busy(runs, &copying, &stores),
             rate: rate.map(|(bytes, copying)| bytes.value / copying.value),
             copying: copying.map(|of| seconds(of.value, of.source)),
@@ -91,13 +91,17 @@ impl Measure for TierCost {
 /// Share of the pool from which who waits may wait for room.
 const FULL: f64 = 0.9;
 
-/// Share of the waiting requests that did not wait for room: all where the pool had room when they waited, else as the pages
-/// tell them apart, if they do.
-fn deferred_share(side: &Side<'_>) -> f64 {
-    let moments = side.measure::<WaitingMoments>().ok();
-    let full = moments.and_then(|moments| moments.at_which("KV usage", |at| Some(at.usage? >= FULL)).ok());
-    if full.is_some_and(|share| share.value.0 < MOST) {
-        return 1.0;
+/// Share of the waiting requests that did not wait for room: all, unless the pool was full when they waited; then as the
+/// pages tell them apart.
+///
+/// # Errors
+/// The pool was full, and no page tells those who waited for a tier apart.
+fn deferred_share(side: &Side<'_>) -> Result<f64, Missing> {
+    let moments = side.measure::<WaitingMoments>();
+    let full =
+        moments.and_then(|moments| moments.at_which("KV usage while requests wait", |at| Some(at.usage? >= FULL)));
+    if full.as_ref().is_ok_and(|share| share.value.0 < MOST) {
+        return Ok(1.0);
     }
     let runs = &side.evidence.runs;
     let sum = |signal: Signal| -> f64 {
@@ -108,7 +112,14 @@ fn deferred_share(side: &Side<'_>) -> f64 {
     };
     let known = runs.iter().any(|run| run.series(Signal::WaitingDeferred, Part::Value).next().is_some());
     let (deferred, all) = (sum(Signal::WaitingDeferred), sum(Signal::Waiting));
-    if known && all > 0.0 { (deferred / all).min(1.0) } else { 1.0 }
+    match full {
+        _ if known && all > 0.0 => Ok((deferred / all).min(1.0)),
+        Ok(_) => Err(Missing::not_exposed(
+            "who waited for the tier and who for room: the pool was full",
+            "num_requests_waiting_by_reason of a later vLLM, or half of the rate: firstcheck run --url URL --rate RATE",
+        )),
+        Err(_) => Ok(1.0),
+    }
 }
 
 type Grown = Result<Growth, Missing>;

@@ -22,8 +22,8 @@ declare_check! {
     ///
     /// At least {traffic} of the prompt tokens came from the tier; below that the device's own cache served the hits and
     /// any comparison is one of overhead. Requests waited before they were scheduled, not for room, {worse} times as long
-    /// as computing the tier's tokens would have taken (tokens / speed of prefill). Where no page tells those who wait
-    /// for room apart, all waits count.
+    /// as computing the tier's tokens would have taken (tokens / speed of prefill). Where the pool is full and no page
+    /// tells those who wait for room apart, it is undecided; where nothing tells of the pool, all waits count.
     ///
     /// - Copies by themselves take {worse} times as long as computing: the link does not pay. Not so where operations are
     ///   small ({small} or less, or half of the base's): then each copy's own cost counts. Memory that is not pinned:
