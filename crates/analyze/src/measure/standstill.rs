@@ -9,7 +9,7 @@ use firstcheck_model::{
     request::{Fate, Request},
     run::ClockKind,
     signal::{Part, Signal},
-    unit::{Count, Seconds, Tokens},
+    unit::{Bytes, Count, Seconds, Tokens},
 };
 
 /// The longest standstills of a side's runs: before their first token, and after their last one.
@@ -33,6 +33,8 @@ pub struct Stop {
     /// Tokens of prompts and answers that the servers counted in its later half: a client that gets nothing does not see
     /// whether others do.
     pub counted: Result<Measurement<Tokens>, Missing>,
+    /// Bytes that the servers loaded from a second KV tier in its later half. `None`: not told.
+    pub loaded: Option<Measurement<Bytes>>,
     /// Most requests that the servers held at a time in its later half, running or waiting. `None`: not told.
     pub held: Option<Measurement<Count>>,
 }
@@ -70,7 +72,8 @@ fn of_run(run: &RunEvidence) -> Option<(Stop, Option<Stop>)> {
         let counted = counted(run, Window { start: from, end: to });
         let counted = counted.filter(believable).ok_or_else(not_counted);
         let held = held(run, Window { start: from, end: to });
-        Some(Stop { length, ended, usual: ended.then(|| usual(&sent, to)).flatten(), counted, held })
+        let loaded = loaded(run, Window { start: from, end: to });
+        Some(Stop { length, ended, usual: ended.then(|| usual(&sent, to)).flatten(), counted, loaded, held })
     };
     match (first, last) {
         (Some(first), Some(last)) => {
@@ -100,6 +103,19 @@ fn counted(run: &RunEvidence, window: Window) -> Option<Measurement<Tokens>> {
     let source =
         Source::Derived { by: "token counters of all servers".into(), from: runs_of(std::slice::from_ref(run)) };
     any.then_some(Measurement { value: Tokens(sum), interval: None, n: whole as u64, source })
+}
+
+/// Bytes that all pages counted as loaded from a second KV tier from the middle of a window to its end.
+fn loaded(run: &RunEvidence, window: Window) -> Option<Measurement<Bytes>> {
+    let grown = run.series(Signal::KvLoadedBytes, Part::Value).filter_map(|series| {
+        let values: Vec<f64> = series.inside(Some(window)).map(|(_, value)| value).collect();
+        let told = values.len() >= FEWEST_SAMPLES && values.is_sorted();
+        told.then(|| (values[values.len() - 1] - values[values.len() / 2]) * series.unit_factor())
+    });
+    let value = grown.reduce(|sum, one| sum + one)?;
+    let source =
+        Source::Derived { by: "bytes loaded from a second KV tier".into(), from: runs_of(std::slice::from_ref(run)) };
+    Some(Measurement { value: Bytes(value), interval: None, n: 1, source })
 }
 
 /// Most requests that a page showed at a time from the middle of a window to its end; `None` where a page was not read

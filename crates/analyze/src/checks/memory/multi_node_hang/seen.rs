@@ -85,6 +85,10 @@ impl Dumped {
     /// That requests got nothing is a standstill of the engine only if it did not work for others meanwhile: its dumps
     /// show it, or its counters.
     fn stands(self, stop: &Stop, fact: Fact, ended: bool) -> Result<Seen, Missing> {
+        if let Some(loaded) = stop.loaded.as_ref().filter(|loaded| loaded.value.0 > 0.0 && !self.apart) {
+            let text = format!("meanwhile the servers loaded {:.2} GB from a second KV tier", loaded.value.0 * 1e-9);
+            return Ok(Seen::Moves(vec![fact, loaded.fact(text)]));
+        }
         match &stop.counted {
             Ok(counted) if counted.value.0 > 0.0 && !self.apart => {
                 let text = "meanwhile the servers counted {} tokens: they work, and not for these requests";
