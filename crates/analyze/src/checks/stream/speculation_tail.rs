@@ -37,8 +37,8 @@ declare_check! {
     /// of the side's own faster half, and if that is slower too, the base's step.
     ///
     /// - Fewer tokens a round explain {part} of it or more: acceptance by class, where the slowest tenth has less than
-    ///   {class} of the others' tokens a round; the draft's cache, where longer answers have fewer (rank correlation
-    ///   below -{decay}, and the longest third less than {class} of the shortest third's).
+    ///   {class} of the others' tokens a round; the draft's cache, where longer answers have fewer: more than
+    ///   chance, and the longest third loses {decay} of the shortest third's, which the base's does not.
     /// - A longer round explains it: a fixed cost, where {part} of it is there at a batch of one; else the batch.
     /// - More preemptions than the base, {preempted} a request: the draft takes memory.
     /// - The resolved graph mode differs: graphs.
@@ -58,7 +58,7 @@ declare_check! {
             slower: 0.1 ["1"] = "rise of the 99th percentile that counts as slower",
             part: 0.5 ["1"] = "share from which a part explains the whole",
             class: 0.8 ["1"] = "share of the others' tokens a round below which requests are of another class",
-            decay: 0.3 ["1"] = "rank correlation of tokens a round with length from which the draft decays",
+            decay: 0.1 ["1"] = "share of a short answer's tokens a round that long ones lose, beyond the base's, from which the draft decays",
             preempted: 0.05 ["1"] = "more preemptions a request than the base's that count",
         },
         causes: {
@@ -260,9 +260,13 @@ fn decay(now: &SpeculationRounds, before: &SpeculationRounds, params: &Params) -
         "tokens a round against the length of the answer: rank correlation {ours:.2}; the longest third has {left:.2} of the \
          shortest third's, the base's {before:.2}"
     );
-    let falls = ours < -params.decay && left < params.class && left < params.class * before;
+    let beyond_chance = ours < -SIGMAS / (now.requests.len().max(2) as f64 - 1.0).sqrt();
+    let falls = beyond_chance && left <= 1.0 - params.decay && left <= (1.0 - params.decay) * before;
     Some((falls, fact(now, Some(left), text)))
 }
+
+/// Standard deviations of a rank correlation of nothing (1 / √(n − 1)) beyond which it is no chance.
+const SIGMAS: f64 = 3.0;
 
 fn memory(side: &Side<'_>, base: &Side<'_>, params: &Params) -> Result<Weighed, Missing> {
     let (now, before) = (side.measure::<Preemptions>()?, base.measure::<Preemptions>()?);
