@@ -44,7 +44,7 @@ declare_check! {
     ///   whole one, or a run of chunks, stands between their tokens, and smaller chunks alone do not help.
     /// - Pauses: at least {together} of the live streams wait at once and no prompt explains it.
     /// - Graphs: {agree} of the slow gaps fall where more streams run than the largest captured graph holds, and {agree} of
-    ///   the others do not.
+    ///   the others do not; where there are too many to list, the base's graphs hold these batches.
     /// - Preemption: at most twice as many slow gaps as preemptions. Delivery: the server counts fewer than half of them.
     /// - Speculation: rounds that take longer yield as many more tokens.
     ///
@@ -121,7 +121,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let episodes = Episodes::above(case.side, slow.limit);
     let held = episodes.as_ref().map_err(Clone::clone).and_then(|all| held_by_prompts(case, all, params.factor));
     let together = episodes.as_ref().map_err(Clone::clone).and_then(|all| all.together(case.side));
-    let graphs = graph_bucket(case.side, &slow, params);
+    let graphs = graph_bucket(case, &slow, params);
     let mut verdict = Verdict::<Cause>::new();
     verdict.weigh(Cause::SharedSteps, held.clone().map(|held| by_prompts(held, true)));
     verdict.weigh(Cause::BetweenDecodes, held.clone().map(|held| by_prompts(held, false)));
@@ -242,7 +242,8 @@ fn pauses(
 }
 
 /// Whether slow gaps are those of batches beyond the largest graph.
-fn graph_bucket(side: &Side<'_>, slow: &Slow, params: &Params) -> Result<Weighed, Missing> {
+fn graph_bucket(case: &Case<'_>, slow: &Slow, params: &Params) -> Result<Weighed, Missing> {
+    let side = case.side;
     let graph = side.measure::<LargestGraph>()?;
     let largest = graph.batch.value.0;
     if largest <= 0.0 {
@@ -270,6 +271,16 @@ fn graph_bucket(side: &Side<'_>, slow: &Slow, params: &Params) -> Result<Weighed
     }
     // Fast gaps that are not listed tell nothing of the other side.
     if stalls.shortest.0 > slow.limit.0 / 2.0 {
+        // With larger graphs the base had no such gaps in batches like these.
+        let larger = case.base.and_then(|base| base.measure::<LargestGraph>().ok()).filter(|base| {
+            let held = stalls.stalls.iter().filter(|stall| stall.length.0 > slow.limit.0);
+            let most = held.map(|stall| live.beside(stall.run, stall.row, middle(stall))).max();
+            most.is_some_and(|most| f64::from(u32::try_from(most).unwrap_or(u32::MAX)) <= base.batch.value.0)
+        });
+        if let Some(base) = larger {
+            let held = base.batch.fact(format!("the base's graphs hold {:.0} requests", base.batch.value.0));
+            return Ok(Weighed::Supports(vec![fact, held]));
+        }
         let what = "every gap of a run: this one has too many for its fast ones to be placed";
         return Err(Missing::not_exposed(what, "firstcheck run --url URL --requests 500"));
     }
