@@ -9,6 +9,8 @@ use firstcheck_model::{
     evidence::RunEvidence,
     measurement::{Fact, Missing, Source},
     moment::Moment,
+    request::{Fate, Request},
+    signal::{Part, Signal},
 };
 
 /// How prompts hold streams up.
@@ -73,9 +75,13 @@ pub fn held_by_prompts(case: &Case<'_>, episodes: &Episodes, factor: f64) -> Res
     let fitting: Vec<&(f64, f64, f64)> = buckets.iter().filter(fits).collect();
     let steps: f64 = fitting.iter().map(|(above, up_to, count)| count * cost.steps(middle((*above, *up_to)))).sum();
     let counted: f64 = fitting.iter().map(|(.., count)| count).sum();
-    let others = counted - own_count as f64;
+    // A border of a bucket may fit where the client's own prompts in it do not: of those only who was under way counts.
+    let began: Vec<Vec<Moment>> = (0..side.evidence.runs.len()).map(|run| starts(episodes, run)).collect();
+    let own = side.evidence.runs.iter().zip(&began).flat_map(|(run, began)| beside(run, began));
+    let mine = own.filter(|tokens| fitting.iter().any(|bucket| holds(bucket, *tokens))).count() as f64;
+    let others = counted - mine;
     if let Some((above, up_to, _)) = fitting.last()
-        && others >= 1.0
+        && others >= f64::max(1.0, MISCOUNTED * mine)
         && steps * others / counted >= MOST * all
     {
         return Ok(typical(middle((*above, *up_to)), others));
@@ -88,6 +94,38 @@ pub fn held_by_prompts(case: &Case<'_>, episodes: &Episodes, factor: f64) -> Res
         cost.per_token.value.0 * 1e6
     );
     Ok(Held::Not(fact(text, length.0, all, &cost)))
+}
+
+/// Share of the client's own prompts by which the server's count of them may be off.
+const MISCOUNTED: f64 = 0.02;
+
+fn holds((above, up_to, _): &(f64, f64, f64), tokens: f64) -> bool {
+    tokens > *above && tokens <= *up_to
+}
+
+/// When the episodes of a run began, in order.
+fn starts(episodes: &Episodes, run: usize) -> Vec<Moment> {
+    let mut began: Vec<Moment> = episodes.0.iter().filter(|one| one.run == run).map(|one| one.start).collect();
+    began.sort_unstable();
+    began
+}
+
+/// Lengths, cached tokens included, of the client's own prompts that were finished while the server's histogram was watched
+/// and under way at none of the moments at which streams `began` to stand still.
+fn beside<'r>(run: &'r RunEvidence, began: &'r [Moment]) -> impl Iterator<Item = f64> + 'r {
+    let watched = run.series(Signal::PromptLength, Part::Count).filter_map(|series| {
+        let delta = series.delta(run.info.window).ok()?;
+        Some((delta.from, delta.to))
+    });
+    let watched = watched.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let done = run.requests.0.iter().filter(move |request| {
+        request.fate == Fate::Completed && watched.is_some_and(|(from, to)| request.done > from && request.done <= to)
+    });
+    let under_way = |request: &Request| {
+        let next = began.get(began.partition_point(|at| *at < request.sent));
+        next.is_some_and(|at| *at < request.first_token)
+    };
+    done.filter(move |request| !under_way(request)).filter_map(|request| request.prompt_tokens.map(f64::from))
 }
 
 fn fact(text: String, seconds: f64, n: f64, cost: &PromptCost) -> Fact {
