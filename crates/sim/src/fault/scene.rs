@@ -46,6 +46,8 @@ pub const SCENES: &[&Scene] = &[
     &PLAIN,
     &PROFILED,
     &FLEET,
+    &DOCUMENTS_FIT,
+    &DOCUMENTS_SPREAD,
     &LONGEST_FILLS_POOL,
     &TENSOR_PARALLEL,
     &DATA_RANKS,
@@ -85,6 +87,48 @@ pub const FLEET: Scene = Scene {
 
 /// Tokens of the largest pool of [`LONGEST_FILLS_POOL`]: a prompt of that length takes a few steps and not dozens.
 const SMALL_POOL: u32 = 32_768;
+
+/// Documents that are asked about again and again.
+const ASKED_AGAIN: u64 = 40;
+
+/// Length of such a document, tokens.
+const ASKED_AGAIN_TOKENS: u32 = 768;
+
+/// Has every prompt begin with one of [`ASKED_AGAIN`] documents instead of its first half, requests about one document being
+/// turns of a session, and gives each replica a pool that holds what runs at a peak and `share` of the documents.
+fn asks_again(rig: &mut Rig<'_>, share: f64) {
+    rig.server_renders(|call, _| {
+        let number = mix(call.tag) % ASKED_AGAIN;
+        let document = firstcheck_workload::text::word_ids(DOCUMENTS ^ number, ASKED_AGAIN_TOKENS);
+        call.prompt.splice(0..call.prompt.len() / 2, document);
+        call.session = Some(number as u32);
+    });
+    let documents = ASKED_AGAIN as f64 * f64::from(ASKED_AGAIN_TOKENS);
+    let tokens = running_tokens(rig, ASKED_AGAIN_TOKENS).saturating_add((documents * share) as u32);
+    rig.deployment.each_engine(|engine| {
+        let tokens = tokens.max(engine.max_model_len);
+        engine.num_gpu_blocks = tokens.div_ceil(engine.block_size.max(1)) + 1;
+        engine.sglang.max_total_num_tokens = tokens;
+    });
+}
+
+/// A prefix cache with room.
+pub const DOCUMENTS_FIT: Scene = Scene {
+    slug: "documents-fit",
+    doc: "prompts begin with one of forty documents, and every KV pool holds them twice beside what runs",
+    apply: |rig| asks_again(rig, 2.0),
+};
+
+/// Replicas of which none holds all.
+pub const DOCUMENTS_SPREAD: Scene = Scene {
+    slug: "documents-spread",
+    doc: "prompts begin with one of forty documents, of which a KV pool holds half beside what runs; the router knows where each \
+          one is",
+    apply: |rig| {
+        rig.deployment.routing.policy = RoutingPolicy::PrefixAware;
+        asks_again(rig, 0.5);
+    },
+};
 
 /// A pool that one sequence can fill.
 pub const LONGEST_FILLS_POOL: Scene = Scene {
@@ -151,22 +195,45 @@ pub const EXPERTS: Scene = Scene {
     apply: |rig| rig.deployment.each_engine(|engine| engine.parallel.experts = Some(Experts::default())),
 };
 
+/// Documents that prompts begin with where a second tier keeps them.
+const OFFLOADED: u64 = 40;
+
+/// Length of such a document, tokens.
+const OFFLOADED_TOKENS: u32 = 768;
+
+/// Seconds of arrivals that run at once at a peak: answers of a hundred tokens take less.
+const PEAK_SECONDS: f64 = 1.5;
+
 /// A second KV tier behind a small pool.
 pub const OFFLOAD: Scene = Scene {
     slug: "offload",
-    doc: "prompts begin with one of forty documents, more than a small KV pool holds; host memory is a second tier",
+    doc: "prompts begin with one of forty documents, more than a small KV pool holds beside what runs; host memory is a \
+          second tier",
     apply: |rig| {
         rig.server_renders(|call, _| {
-            let document = firstcheck_workload::text::word_ids(DOCUMENTS ^ (call.tag % 40), 768);
+            let document = firstcheck_workload::text::word_ids(DOCUMENTS ^ (call.tag % OFFLOADED), OFFLOADED_TOKENS);
             call.prompt.splice(0..0, document);
         });
+        let running = running_tokens(rig, OFFLOADED_TOKENS);
         rig.deployment.each_engine(|engine| {
-            let needed = engine.max_model_len.div_ceil(engine.block_size) + 1;
+            let needed = engine.max_model_len.max(running).div_ceil(engine.block_size) + 1;
             engine.num_gpu_blocks = (engine.num_gpu_blocks / 4).max(needed);
             engine.offload = Some(Offload::default());
         });
     },
 };
+
+/// Tokens of the requests that run at once on a replica at a peak, each longer than the trace says by `more`; 0 where the
+/// trace fixes no times.
+fn running_tokens(rig: &Rig<'_>, more: u32) -> u32 {
+    let items = &rig.trace().items;
+    let each = |item: &firstcheck_workload::trace::Offered| {
+        item.prompt.prompt_tokens() + u64::from(item.output_tokens.unwrap_or(0)) + u64::from(more)
+    };
+    let mean = items.iter().map(each).sum::<u64>() as f64 / items.len().max(1) as f64;
+    let rate = rig.rate().unwrap_or(0.0) / rig.deployment.replicas.len().max(1) as f64;
+    (rate * PEAK_SECONDS * mean) as u32
+}
 
 /// Drafts that are verified.
 pub const SPECULATION: Scene = Scene {
@@ -181,11 +248,12 @@ pub const SPECULATION: Scene = Scene {
 /// Requests with a schema.
 pub const SCHEMAS: Scene = Scene {
     slug: "schemas",
-    doc: "every third request asks for one of five schemas",
+    doc: "every third request asks for a schema: for one of five, or every fifth of them for one that nobody asked for before",
     apply: |rig| {
         rig.server_renders(|call, _| {
             if call.tag % 3 == 0 {
-                call.features.schema = Some(mix(call.tag) % 5);
+                let of_its_own = call.tag / 3 % 5 == 4;
+                call.features.schema = Some(if of_its_own { mix(call.tag) } else { mix(call.tag) % 5 });
             }
         });
     },

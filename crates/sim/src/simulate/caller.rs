@@ -163,6 +163,7 @@ impl<'a> Caller<'a> {
         request.prompt_tokens = u32::try_from(call.prompt.len()).ok();
         request.requested_tokens = call.max_tokens;
         request.schema = call.features.schema;
+        request.session = call.session;
         self.attempts[row as usize] += 1;
         match fleet.submit(now_ns, call) {
             Ok(ticket) => {

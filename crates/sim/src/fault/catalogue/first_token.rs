@@ -117,8 +117,9 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         doc: "a share of the prompts grows, so that short requests queue behind long ones",
         scene: scene::PLAIN,
         params: &[
-            param("share", "", [0.05, 0.1, 0.2], [0.0, 1.0], "share of the requests that grow"),
-            param("tokens", "tokens", [2000.0, 4000.0, 6500.0], [1.0, 1e6], "tokens that are added to them"),
+            // More would be more than the deployment can serve: a queue of another cause.
+            param("share", "", [0.05, 0.1, 0.15], [0.0, 1.0], "share of the requests that grow"),
+            param("tokens", "tokens", [2000.0, 4000.0, 5500.0], [1.0, 1e6], "tokens that are added to them"),
         ],
         apply: |values, rig| {
             let (share, tokens) = (values.get("share"), values.count("tokens"));
@@ -219,10 +220,10 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         cause: "survival-shorter",
         acts_in: "prefix cache",
         doc: "others send prompts that are never asked again: cached beginnings are evicted before they are used",
-        scene: scene::PLAIN,
+        scene: scene::DOCUMENTS_FIT,
         params: &[
-            param("prompt_tokens", "tokens", [1500.0, 3000.0, 6000.0], [1.0, 1e6], "length of their prompts"),
-            param("period_s", "s", [0.5, 0.25, 0.15], [0.001, 1e4], "interval at which others send"),
+            param("prompt_tokens", "tokens", [1500.0, 4000.0, 7000.0], [1.0, 1e6], "length of their prompts"),
+            param("period_s", "s", [0.5, 0.2, 0.13], [0.001, 1e4], "interval at which others send"),
         ],
         apply: |values, rig| {
             let lengths = Lengths { prompt_tokens: values.count("prompt_tokens"), output_tokens: 2 };
@@ -235,7 +236,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         cause: "routing-spread",
         acts_in: "router",
         doc: "the router takes replicas in turn, so that each beginning must be cached by all of them",
-        scene: scene::FLEET,
+        scene: scene::DOCUMENTS_SPREAD,
         params: &[],
         apply: |_, rig| rig.deployment.routing.policy = RoutingPolicy::RoundRobin,
     },
@@ -353,9 +354,9 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         doc: "loads from the second KV tier wait behind stores to it, of long prompts of others above all",
         scene: scene::OFFLOAD,
         params: &[
-            param("gb_per_s", "GB/s", [12.0, 10.0, 8.0], [0.001, 1e6], "rate that both share"),
-            param("prompt_tokens", "tokens", [3000.0, 5000.0, 7000.0], [1.0, 1e6], "length of the prompts of others"),
-            param("period_s", "s", [0.5, 0.4, 0.3], [0.001, 1e4], "interval at which others send"),
+            param("gb_per_s", "GB/s", [10.0, 7.0, 6.0], [0.001, 1e6], "rate that both share"),
+            param("prompt_tokens", "tokens", [3000.0, 6000.0, 7000.0], [1.0, 1e6], "length of the prompts of others"),
+            param("period_s", "s", [0.5, 0.2, 0.13], [0.001, 1e4], "interval at which others send"),
         ],
         apply: |values, rig| {
             offload(rig, |tier| {

@@ -80,11 +80,11 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         scene: scene::PLAIN,
         params: &[
             PAUSE,
-            param("requests", "", [20.0, 12.0, 8.0], [1.0, 1e6], "requests between two pauses"),
+            param("requests", "", [20.0, 12.0, 24.0], [1.0, 1e6], "requests between two pauses"),
             param(
                 "growth_ms",
                 "ms",
-                [2.0, 10.0, 40.0],
+                [2.0, 5.0, 10.0],
                 [0.0, 1e6],
                 "by how much each pause is longer than the one before",
             ),
@@ -213,14 +213,14 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         doc: "the draft's own cache goes wrong with length: acceptance falls along an answer",
         scene: scene::SPECULATION,
         params: &[param(
-            "per_1000",
+            "per_100",
             "",
-            [0.5, 0.8, 0.98],
+            [0.3, 0.5, 0.8],
             [0.0, 1.0],
-            "share of the acceptance lost in a thousand tokens",
+            "share of the acceptance lost in a hundred tokens",
         )],
         apply: |values, rig| {
-            let decay = values.get("per_1000");
+            let decay = 1.0 - (1.0 - values.get("per_100")).powi(10);
             speculation(rig, |spec| spec.decay = decay);
         },
     },
@@ -231,7 +231,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "structured output",
         doc: "a schema that was not seen before takes long to compile, every time",
         scene: scene::SCHEMAS,
-        params: &[param("s", "s", [0.4, 1.5, 5.0], [0.0, 1e4], "time to compile a schema")],
+        params: &[param("s", "s", [0.3, 0.5, 0.8], [0.0, 1e4], "time to compile a schema")],
         apply: |values, rig| {
             let seconds = values.get("s");
             rig.deployment.each_engine(|engine| engine.structured.compile_seconds = seconds);
@@ -244,7 +244,8 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "structured output",
         doc: "schemas are compiled on the engine's own thread, and everybody waits",
         scene: scene::SCHEMAS,
-        params: &[param("s", "s", [0.2, 0.6, 2.0], [0.0, 1e4], "time to compile a schema")],
+        // Longer ones leave a busy engine no time at all for its streams.
+        params: &[param("s", "s", [0.08, 0.12, 0.16], [0.0, 1e4], "time to compile a schema")],
         apply: |values, rig| {
             let seconds = values.get("s");
             rig.deployment.each_engine(|engine| {
