@@ -104,16 +104,24 @@ const fn floor(symptom: &'static str, metric: &'static str, least: Change, of: f
 /// All floors, by symptom.
 pub const FLOORS: &[Floor] = &[
     floor("S01", "median TTFT, s", Change::Times(1.15, 0.002), |run| metric::ttft(run, 0.5)),
-    floor("S02", "p95 TTFT, s", Change::Times(1.5, 0.05), |run| metric::ttft(run, 0.95)),
+    floor("S02", "p99 wait before the first step, s", Change::Times(1.5, 0.05), |run| metric::wait(run, 0.99)),
     floor("S03", "cached share of the prompt tokens", Change::Falls(0.1), metric::cached_share),
     floor("S04", "median TTFT of the last third, s", Change::Times(2.0, 0.2), metric::late_ttft),
     floor("S05", "wait for the second tier beyond computing, s a hit", Change::Rises(0.005), metric::tier_loss),
     floor("S06", "mean ITL, s", Change::Times(1.15, 0.001), metric::itl),
-    floor("S07", "p99 event gap, s", Change::Times(1.5, 0.005), |run| metric::event_gap(run, 0.99)),
-    floor("S08", "median longest gap of a stream, s", Change::Times(1.5, 0.02), |run| metric::longest_gap(run, 0.5)),
+    floor("S07", "event gap beyond which streams spend 2 % of their time, s", Change::Times(1.5, 0.01), |run| {
+        metric::gap_by_time(run, 0.98)
+    }),
+    floor("S08", "p95 longest gap of a stream, s", Change::Times(1.5, 0.02), |run| metric::longest_gap(run, 0.95)),
     floor("S09", "p99 longest gap of a stream, s", Change::Times(3.0, 0.25), |run| metric::longest_gap(run, 0.99)),
     floor("S10", "p95 TPOT, s", Change::Times(1.15, 0.001), |run| metric::tpot(run, 0.95)),
     floor("S11", "p95 E2E, s", Change::Times(1.2, 0.05), |run| metric::e2e(run, 0.95)),
+    Floor {
+        faults: &["schema-compile"],
+        ..floor("S11", "p95 TTFT of requests with a schema, s", Change::Rises(0.2), |run| {
+            metric::schema_ttft(run, 0.95)
+        })
+    },
     floor("S12", "tokens an event", Change::Times(1.5, 0.0), metric::tokens_per_event),
     Floor {
         faults: &["parser-holds"],
@@ -125,7 +133,7 @@ pub const FLOORS: &[Floor] = &[
     },
     floor("S13", "mean hand-over, s", Change::Times(1.5, 0.01), metric::hand_over),
     floor("S14", "share not answered", Change::Rises(0.5), metric::unanswered),
-    floor("S15", "preemptions a finished request", Change::Rises(0.05), metric::preemptions),
+    floor("S15", "preemptions a finished request, in the window", Change::Rises(0.05), metric::preemptions),
     floor("S16", "KV blocks of a replica", Change::Loses(0.1), metric::blocks),
     floor("S17", "growth of the container's memory, MiB/min", Change::Rises(5.0), metric::memory_growth),
     floor("S18", "share taken and not answered", Change::Rises(0.02), metric::lost),

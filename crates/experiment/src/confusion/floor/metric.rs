@@ -41,6 +41,22 @@ pub(super) fn ttft(played: &Played, p: f64) -> Option<f64> {
     latency(played, Request::ttft, p)
 }
 
+/// Quantile of the times to first token of the requests that ask for a schema.
+pub(super) fn schema_ttft(played: &Played, p: f64) -> Option<f64> {
+    let asked = requests(played).filter(|request| request.schema.is_some());
+    quantile(asked.filter_map(Request::ttft).map(|value| value.0), p)
+}
+
+/// Quantile of the times from the moment at which a request was to be sent until the engine first worked on it: what its
+/// prompt takes by itself is not in it. One that was never worked on waited without end.
+pub(super) fn wait(played: &Played, p: f64) -> Option<f64> {
+    let waited = |row: usize| {
+        let truth = played.simulated.truth.requests.get(row)?.as_ref()?;
+        Some((truth.prompt_life().scheduled_ns? - truth.seen.intended_ns) as f64 * 1e-9)
+    };
+    quantile(run(played)?.window().map(|(row, _)| waited(row).unwrap_or(f64::INFINITY)), p)
+}
+
 pub(super) fn tpot(played: &Played, p: f64) -> Option<f64> {
     latency(played, Request::tpot, p)
 }
@@ -63,8 +79,18 @@ pub(super) fn itl(played: &Played) -> Option<f64> {
     Some(run(played)?.streams.as_ref()?.itl.mean()?.0)
 }
 
-pub(super) fn event_gap(played: &Played, p: f64) -> Option<f64> {
-    Some(run(played)?.streams.as_ref()?.event_gaps.quantile(p)?.0)
+/// The event gap up to which streams spend the share `p` of their time.
+pub(super) fn gap_by_time(played: &Played, p: f64) -> Option<f64> {
+    let gaps = &run(played)?.streams.as_ref()?.event_gaps;
+    let all = gaps.mean()?.0 * gaps.count() as f64;
+    let mut spent = 0.0;
+    let mut cells = gaps.buckets().map(|(gap, times)| (gap.0, gap.0 * times as f64));
+    cells
+        .find(|(_, time)| {
+            spent += time;
+            spent >= p * all
+        })
+        .map(|(gap, _)| gap)
 }
 
 pub(super) fn longest_gap(played: &Played, p: f64) -> Option<f64> {
@@ -125,9 +151,15 @@ pub(super) fn lost(played: &Played) -> Option<f64> {
     mean(requests(played).map(|request| f64::from(u8::from(is_lost(request.fate)))))
 }
 
+/// Preemptions that the engines' pages count in the window, over requests that were answered in it.
 pub(super) fn preemptions(played: &Played) -> Option<f64> {
-    let finished = truths(played).count();
-    (finished > 0).then(|| played.simulated.truth.preemptions as f64 / finished as f64)
+    let run = run(played)?;
+    let counted =
+        run.series(Signal::Preemptions, Part::Value).map(|series| Some(series.delta(run.info.window).ok()?.value));
+    let all = counted.sum::<Option<f64>>()?;
+    let inside = |request: &&Request| run.info.window.is_none_or(|window| window.contains(request.done));
+    let finished = run.requests.0.iter().filter(|request| request.fate == Fate::Completed).filter(inside).count();
+    (finished > 0).then(|| all / finished as f64)
 }
 
 /// KV blocks of the smallest pool, as its page states them.
