@@ -73,18 +73,24 @@ pub fn held_by_prompts(case: &Case<'_>, episodes: &Episodes, factor: f64) -> Res
             && [above, middle((above, up_to)), up_to].into_iter().any(|t| t > 0.0 && t.is_finite() && matches(t))
     };
     let fitting: Vec<&(f64, f64, f64)> = buckets.iter().filter(fits).collect();
-    let steps: f64 = fitting.iter().map(|(above, up_to, count)| count * cost.steps(middle((*above, *up_to)))).sum();
-    let counted: f64 = fitting.iter().map(|(.., count)| count).sum();
     // A border of a bucket may fit where the client's own prompts in it do not: of those only who was under way counts.
     let began: Vec<Vec<Moment>> = (0..side.evidence.runs.len()).map(|run| starts(episodes, run)).collect();
-    let own = side.evidence.runs.iter().zip(&began).flat_map(|(run, began)| beside(run, began));
-    let mine = own.filter(|tokens| fitting.iter().any(|bucket| holds(bucket, *tokens))).count() as f64;
-    let others = counted - mine;
-    if let Some((above, up_to, _)) = fitting.last()
-        && others >= f64::max(1.0, MISCOUNTED * mine)
-        && steps * others / counted >= MOST * all
+    let own: Vec<f64> = side.evidence.runs.iter().zip(&began).flat_map(|(run, began)| beside(run, began)).collect();
+    let of_others = |bucket: &(f64, f64, f64)| {
+        let mine = own.iter().filter(|tokens| holds(bucket, **tokens)).count() as f64;
+        let others = bucket.2 - mine;
+        if others >= f64::max(1.0, MISCOUNTED * mine) { others } else { 0.0 }
+    };
+    let others: Vec<(f64, f64)> = fitting
+        .iter()
+        .map(|bucket| (middle((bucket.0, bucket.1)), of_others(bucket)))
+        .filter(|one| one.1 > 0.0)
+        .collect();
+    let steps: f64 = others.iter().map(|(tokens, count)| count * cost.steps(*tokens)).sum();
+    if let Some((tokens, _)) = others.last()
+        && steps >= MOST * all
     {
-        return Ok(typical(middle((*above, *up_to)), others));
+        return Ok(typical(*tokens, others.iter().map(|(_, count)| count).sum()));
     }
     let longest = buckets.iter().rfind(|(.., count)| *count >= 1.0).map_or(0.0, |(_, up_to, _)| *up_to);
     let text = format!(
