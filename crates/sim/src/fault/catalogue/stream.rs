@@ -84,7 +84,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
             param(
                 "growth_ms",
                 "ms",
-                [2.0, 5.0, 10.0],
+                [2.0, 10.0, 10.0],
                 [0.0, 1e6],
                 "by how much each pause is longer than the one before",
             ),
