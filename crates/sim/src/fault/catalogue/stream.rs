@@ -79,12 +79,13 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         doc: "Python's collector walks all objects after so many requests, longer each time",
         scene: scene::PLAIN,
         params: &[
-            PAUSE,
-            param("requests", "", [20.0, 12.0, 24.0], [1.0, 1e6], "requests between two pauses"),
+            // A busy engine that collects for longer, or more often, has no time left for its streams.
+            param("ms", "ms", [60.0, 200.0, 300.0], [0.1, 1e6], "length of the first pause"),
+            param("requests", "", [20.0, 12.0, 8.0], [1.0, 1e6], "requests between two pauses"),
             param(
                 "growth_ms",
                 "ms",
-                [2.0, 10.0, 10.0],
+                [2.0, 2.0, 2.0],
                 [0.0, 1e6],
                 "by how much each pause is longer than the one before",
             ),
