@@ -6,7 +6,7 @@ use crate::{
 };
 use anyhow::{Context as _, bail};
 use firstcheck_model::report::Report;
-use firstcheck_report::{Format, Style, render, steers};
+use firstcheck_report::{Format, Style, render, steers, without_commands};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, IsTerminal, Write},
@@ -94,8 +94,7 @@ impl Output {
                 file.write(&text)?;
                 // A job that only ends with a code leaves its reader to guess.
                 if let Some(line) = firstcheck_report::headline(report) {
-                    // Nobody may be there to read it.
-                    let _ = writeln!(io::stderr(), "{line}; the report is in {place}");
+                    tell(&format!("{line}; the report is in {place}"));
                 }
                 Ok(())
             }
@@ -191,5 +190,5 @@ fn harmless(text: &str) -> String {
         c if steers(c) => c.escape_default().to_string(),
         c => c.to_string(),
     };
-    text.chars().map(show).collect()
+    without_commands(text.chars().map(show).collect())
 }

@@ -107,12 +107,16 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
+/// Stands between two characters that mean something together, and shows nothing.
+const APART: char = '\u{200b}';
+
 /// Text from outside made safe for a Markdown cell or line: no table bars, no line breaks or other control characters, no
-/// markup, no HTML.
+/// markup, no HTML, and nobody is mentioned who would be told of it.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
+            '@' | '#' => out.extend([c, APART]),
             c if steers(c) => out.push(' '),
             '|' | '*' | '`' | '<' | '[' | '\\' => {
                 out.push('\\');
@@ -124,9 +128,30 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Text from outside made safe for a terminal: what steers it becomes spaces.
+/// Commands that a workflow of GitHub Actions takes from what a step prints, where a line begins with them.
+const WORKFLOW_COMMANDS: [&str; 9] =
+    ["error", "warning", "notice", "debug", "group", "endgroup", "add-mask", "stop-commands", "set-"];
+
+/// Text from outside made safe for a terminal and for the log of a job: what steers it becomes spaces, and what a workflow
+/// would take for its commands is parted.
 pub(crate) fn tame(text: &str) -> String {
-    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
+    without_commands(text.chars().map(|c| if steers(c) { ' ' } else { c }).collect())
+}
+
+/// Text in which nothing is a command of a workflow of GitHub Actions, wherever a line may begin.
+pub fn without_commands(text: String) -> String {
+    if !text.contains("::") {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once("::") {
+        out.push_str(before);
+        let parts = WORKFLOW_COMMANDS.iter().any(|command| after.starts_with(command));
+        out.push_str(if parts { ":\u{200b}:" } else { "::" });
+        rest = after;
+    }
+    out + rest
 }
 
 /// Whether a character steers what is around it and shows nothing: control characters (escape sequences, line breaks),

@@ -25,7 +25,7 @@ mod terminal;
 mod tone;
 mod words;
 
-pub use layout::steers;
+pub use layout::{steers, without_commands};
 pub use redact::redact;
 
 use firstcheck_model::report::Report;

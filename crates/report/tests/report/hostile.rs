@@ -139,3 +139,13 @@ fn html_keeps_its_elements() {
     // A list of files read and not understood came with it, and a signal of another name.
     assert_eq!(good[0], evil[0]);
 }
+
+#[test]
+fn nobody_is_mentioned_and_no_workflow_commanded() {
+    let mut report = fixtures::regression();
+    report.why.push("@octocat #12 ::error::planted and c10::Error".into());
+    let markdown = render(&report, Format::Markdown, &Style::default()).unwrap();
+    assert!(!markdown.contains("@octocat") && !markdown.contains("#12"), "{markdown}");
+    let page = render(&report, Format::Terminal, &Style::default()).unwrap();
+    assert!(!page.contains("::error") && page.contains("c10::Error"), "{page}");
+}
