@@ -220,8 +220,8 @@ fn ledger(reader: &mut LogReader, message: &str, at: &At<'_>) -> bool {
         let pair = between(message, "(", ")").and_then(|pair| pair.split_once('/'));
         let set = pair.and_then(|(set, _)| leading_number(set)).map(gib);
         terms.push((Term::KvCache, set));
-        // The CPU's worker says so of what it worked out itself as well: that nothing is left is nobody's wish.
-        terms.push((Term::KvAsked, set.filter(|set| set.0 > 0.0)));
+        // The worker says this of a size that was given alone: by --kv-cache-memory-bytes or VLLM_CPU_KVCACHE_SPACE.
+        terms.push((Term::KvAsked, set));
         terms.push((Term::Total, pair.and_then(|(_, total)| leading_number(total)).map(gib)));
     } else {
         return false;

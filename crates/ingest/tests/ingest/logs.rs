@@ -534,15 +534,3 @@ fn names_of_pods_before_a_line_are_taken_off() {
         assert_eq!(unwrap(prose).text, prose);
     }
 }
-
-#[test]
-fn a_kv_cache_of_nothing_was_set_by_nobody() {
-    let of = |gib: &str| {
-        read(&format!(
-            "(Worker pid=3) INFO 03-04 05:06:11 [cpu_worker.py:235] Explicitly set ({gib}/11.65) GiB for KV cache on node 0."
-        ))
-    };
-    let (none, one) = (of("0.0"), of("1.0"));
-    assert_eq!((term(&none, Term::KvAsked), term(&none, Term::KvCache)), (None, Some(0.0)));
-    assert_eq!((term(&one, Term::KvAsked), term(&one, Term::KvCache)), (Some(1.0), Some(1.0)));
-}
