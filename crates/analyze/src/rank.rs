@@ -7,8 +7,8 @@ use std::cmp::{Ordering, Reverse};
 /// Findings in the order in which a reader needs them, with consequences marked.
 ///
 /// Present ones first, by the share of the difference that they explain; a finding that cannot say how much it explains
-/// comes after those that can. Then those with a cause that evidence speaks for, then by severity. A consequence follows its cause. Then what is undecided, what is not
-/// there, and what does not apply.
+/// comes after those that can. Then those with a cause that evidence speaks for, then by severity. A consequence follows
+/// its cause. Then what is undecided, what is not there, and what does not apply.
 pub fn ranked(mut findings: Vec<Finding>) -> Vec<Finding> {
     let causes: Vec<Option<String>> = findings.iter().map(|finding| brought_about_by(finding, &findings)).collect();
     for (finding, cause) in findings.iter_mut().zip(causes) {

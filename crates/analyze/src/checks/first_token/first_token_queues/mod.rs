@@ -64,7 +64,8 @@ declare_check! {
             SeatsFull: "seats-full" = "as many requests run as may run at once",
             PoolFull: "pool-full" = "the KV pool is full",
         },
-        consequence_of: { PoolFull: "S15", Variance: "S01", Saturation: "S15", FrontEnd: "S12" },
+        // A hand-over between pools lies outside both engines.
+        consequence_of: { PoolFull: "S15", Variance: "S01", Saturation: "S15", FrontEnd: "S12", FrontEnd: "S13" },
         run: check,
     }
 }
