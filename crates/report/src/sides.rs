@@ -156,11 +156,15 @@ pub(crate) fn failures(sides: &Sides) -> Vec<String> {
     let mut said = Vec::new();
     for (name, side) in [("base: ", &sides.base), ("", &sides.candidate)] {
         let Some(side) = side else { continue };
-        let failed = failed(side);
-        if !matches!(failed.as_str(), "" | "none") {
+        let all = total(side);
+        // Fates that are not told are no failures.
+        let fates = sums(side.runs.iter().map(|run| &run.fates));
+        let lost: u64 = fates.iter().filter(|(name, _)| *name != Fate::Completed.name()).map(|(_, n)| n).sum();
+        if lost > 0 && all > 0 {
             let reasons = reasons(side);
             let because = if reasons.is_empty() { reasons } else { format!(": {reasons}") };
-            said.push(format!("{name}{failed} of {} requests not answered{because}", number::count(total(side))));
+            let (lost, share) = (number::count(lost), number::share(lost as f64 / all as f64));
+            said.push(format!("{name}{lost} of {} requests ({share}) not answered{because}", number::count(all)));
         }
         let stopped = side.runs.iter().find_map(|run| Some((run, words::interrupted(&run.state)?)));
         if let Some((run, reason)) = stopped {
