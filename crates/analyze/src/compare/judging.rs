@@ -124,6 +124,7 @@ fn of_slices(pairs: &[&Pair], setting: &Setting, policy: &Policy) -> Vec<Item> {
     let mut items = Vec::new();
     for slice in all {
         let name = slice.name(&policy.slices);
+        let policy = policy.of_slice(&name);
         let views: Vec<View> = pairs
             .iter()
             .filter_map(|pair| Some(pair.slices.iter().find(|cells| cells.slice == slice)?.view(pair)))
@@ -134,9 +135,9 @@ fn of_slices(pairs: &[&Pair], setting: &Setting, policy: &Policy) -> Vec<Item> {
                 continue;
             };
             let mut judged = if views.len() == pairs.len() {
-                paired::effect(*key, place, &views, setting, policy)
+                paired::effect(*key, place, &views, setting, &policy)
             } else {
-                paired::not_in_every_pair(*key, pairs.len() - views.len(), policy)
+                paired::not_in_every_pair(*key, pairs.len() - views.len(), &policy)
             };
             judged.row.slice = Some(name.clone());
             items.push(Item { key: *key, slice: Some(name.clone()), judged });

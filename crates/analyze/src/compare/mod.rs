@@ -50,7 +50,7 @@ pub(crate) use observed::side_by_side;
 pub use policy::{Gate, Policy, PolicyError};
 pub(crate) use sides::{mixed, run_row, unanswered};
 pub use signature::signatures;
-pub use slice::Slices;
+pub use slice::{SliceMargin, Slices};
 pub use told::Told;
 
 /// (candidate − base) / base; `None` where base is zero or a value is not finite.

@@ -130,6 +130,11 @@ macro_rules! policy {
                     let meaning = format!("largest tolerated worsening of {} {}, {need}", gate.metric, gate.stat());
                     put(&format!("margin.{}.{}", gate.metric, gate.stat()), gate.margin, unit, meaning);
                 }
+                for own in &self.slices.margins {
+                    let unit = if is_share(own.metric) { "points of the share" } else { "1" };
+                    let meaning = format!("largest tolerated worsening of {} {} in that slice", own.metric, own.stat());
+                    put(&format!("margin.{}.{} ({})", own.metric, own.stat(), own.slice), own.margin, unit, meaning);
+                }
                 for (at, look) in self.looks.iter().enumerate() {
                     put(&format!("look.{}", at + 1), f64::from(*look), "pairs", "pairs at a planned look".into());
                 }
@@ -216,6 +221,14 @@ pub enum PolicyError {
         name: String,
         /// What is wrong with it.
         why: &'static str,
+    },
+    /// A margin of a slice that cannot be there.
+    #[error("policy: there is no slice `{name}`: by these bounds there are {known}")]
+    Slice {
+        /// The name given.
+        name: String,
+        /// Those that may be there.
+        known: String,
     },
     /// A cell that no pair could be told to be of.
     #[error("policy: the cell `{name}` {why}")]
@@ -368,7 +381,7 @@ impl Policy {
             }
             range(name, bounds.len() as f64, bounds.len() <= MOST_BOUNDS, "at most 20 bounds are of use")?;
         }
-        Ok(())
+        self.check_slice_margins()
     }
 
     /// That the numbers of pairs can be reached together.

@@ -1,7 +1,7 @@
 //! Slices and cells: what is worse somewhere is found there, and what cannot be told there is said.
 
 use crate::synthetic::{Spec, pairs};
-use firstcheck_analyze::compare::{Condition, Gate, Policy, Slices, compare};
+use firstcheck_analyze::compare::{Condition, Gate, Policy, SliceMargin, Slices, compare};
 use firstcheck_model::{
     evidence::RunEvidence,
     metric::Metric,
@@ -130,6 +130,60 @@ fn slices_that_are_required_hold_up_a_pass() {
     let report = compare(&base, &candidate, &strict);
     assert_eq!(report.verdict, Verdict::Inconclusive);
     assert!(report.why[0].contains("TTFT p50 (prompt above 8192) is not decided"), "{:?}", report.why);
+}
+
+fn wider(slice: &str, quantile: f64, margin: f64) -> SliceMargin {
+    SliceMargin { slice: slice.into(), metric: Metric::Ttft, quantile: Some(quantile), margin }
+}
+
+/// Long prompts may be half as slow again where the policy says so; everybody else may not.
+#[test]
+fn a_slice_with_a_margin_of_its_own_is_held_to_it() {
+    let (base, mut candidate) = both(|s| s);
+    slower(&mut candidate, 1.3, |row| row % 4 == 0);
+    let gates = vec![Gate { metric: Metric::Ttft, quantile: Some(0.5), margin: 0.1, required: true }];
+    let with = |margins: Vec<SliceMargin>| Policy {
+        gates: gates.clone(),
+        slices: Slices {
+            prompt: vec![1_000],
+            output: Vec::new(),
+            cache: false,
+            tenant: false,
+            margins,
+            ..Slices::default()
+        },
+        ..Policy::default()
+    };
+    for (margins, verdict, claim) in [
+        (vec![], Verdict::Fail, Claim::Regressed),
+        (vec![wider("prompt up to 1000", 0.5, 0.5)], Verdict::Fail, Claim::Regressed),
+        (vec![wider("prompt above 1000", 0.5, 0.5)], Verdict::Pass, Claim::RegressedWithinMargin),
+        (vec![wider("prompt above 1000", 0.5, 0.2)], Verdict::Fail, Claim::Regressed),
+    ] {
+        let report = compare(&base, &candidate, &with(margins.clone()));
+        let row = slice(&report, Metric::Ttft, "p50", "prompt above 1000");
+        assert_eq!((report.verdict, row.claim), (verdict, claim), "{margins:?}: {:?}", report.why);
+        let own = margins.iter().find(|margin| margin.slice == "prompt above 1000").map_or(0.1, |own| own.margin);
+        assert!((row.margin.unwrap() - own).abs() < 1e-9, "{margins:?}");
+    }
+}
+
+#[test]
+fn a_margin_of_a_slice_that_cannot_be_there_is_refused_with_those_that_can() {
+    let checked = |margins: Vec<SliceMargin>| {
+        Policy { slices: Slices { margins, ..Slices::default() }, ..Policy::default() }.check()
+    };
+    assert_eq!(checked(vec![wider("cached", 0.5, 0.2), wider("tenant 3", 0.95, 0.2)]), Ok(()));
+    for (margins, said) in [
+        (vec![wider("prompt above 4096", 0.5, 0.2)], "prompt up to 1024, prompt 1025-8192, prompt above 8192, output"),
+        (vec![wider("tenant big", 0.5, 0.2)], "there is no slice `tenant big`"),
+        (vec![wider("cached", 0.5, 0.2), wider("cached", 0.5, 0.3)], "is given twice"),
+        (vec![wider("cached", 0.9, 0.2)], "slices are not gated on it"),
+        (vec![wider("cached", 0.5, 0.0)], "it must be positive"),
+    ] {
+        let error = checked(margins).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 fn in_cell(mut runs: Vec<RunEvidence>, cell: &str, cache: CacheState) -> Vec<RunEvidence> {

@@ -3,9 +3,9 @@
 //!
 //! `cargo run --release -p firstcheck-experiment --example characteristics -- --experiments 2000 --write docs/statistics.md`
 //!
-//! `--experiments N`: experiments a regime without an effect; with one, a quarter, and fewer where a run is longer. `--seed S`. `--regime TEXT`: only
-//! those whose name holds the text (its tables are printed, not written). `--sessions fresh`: each experiment has a drift
-//! of its own instead of its trace's. `--write PATH`.
+//! `--experiments N`: experiments a regime and effect, fewer where a run is longer. `--traces N`: traces a regime, which
+//! share the experiments. `--seed S`. `--regime TEXT`: only those whose name holds the text (its tables are printed, not
+//! written). `--sessions fresh`: each experiment has a drift of its own instead of its trace's. `--write PATH`.
 
 #[path = "../fidelity/document.rs"]
 mod document;
@@ -21,14 +21,15 @@ use std::{
 
 /// Pairs of an experiment.
 const PAIRS: u32 = 8;
-/// Traces a regime.
-const TRACES: u64 = 4;
+/// Traces a regime, each with a session of its own: so many that no figure hangs on a few of them.
+const TRACES: u64 = 16;
 /// What the candidate's steps take longer where there is an effect.
 const SLOWER: f64 = 0.05;
 
 #[derive(Debug)]
 struct Asked {
     experiments: u64,
+    traces: u64,
     seed: u64,
     regime: Option<String>,
     sessions: Sessions,
@@ -43,9 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             continue;
         }
         for slower in [0.0, SLOWER] {
-            let options = Options { pairs: PAIRS, traces: TRACES, sessions: asked.sessions, slower, seed: asked.seed };
-            let like_alike = if slower == 0.0 { asked.experiments } else { asked.experiments.div_ceil(4) };
-            let count = like_alike.div_ceil(u64::from(regime.requests / Regime::plain().requests));
+            let options =
+                Options { pairs: PAIRS, traces: asked.traces, sessions: asked.sessions, slower, seed: asked.seed };
+            let count = asked.experiments.div_ceil(u64::from(regime.requests / Regime::plain().requests));
             let experiment = Experiment::new(&regime, options)?;
             eprintln!("{}: {count} experiments, {:.1} req/s, steps {slower} slower", regime.name, experiment.rate());
             measured.push((regime.clone(), slower, Tally::of(&judge(&experiment, count)?)));
@@ -96,11 +97,13 @@ fn judge(experiment: &Experiment<'_>, count: u64) -> Result<Vec<Judgement>, Box<
 }
 
 fn read_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Asked, Box<dyn Error>> {
-    let mut asked = Asked { experiments: 200, seed: 1, regime: None, sessions: Sessions::OfTrace, write: None };
+    let mut asked =
+        Asked { experiments: 200, traces: TRACES, seed: 1, regime: None, sessions: Sessions::OfTrace, write: None };
     while let Some(name) = arguments.next() {
         let value = arguments.next().ok_or(format!("{name} needs a value"))?;
         match name.as_str() {
             "--experiments" => asked.experiments = value.parse()?,
+            "--traces" => asked.traces = value.parse()?,
             "--seed" => asked.seed = value.parse()?,
             "--regime" => asked.regime = Some(value),
             "--sessions" if value == "trace" => asked.sessions = Sessions::OfTrace,
@@ -109,7 +112,7 @@ fn read_arguments(mut arguments: impl Iterator<Item = String>) -> Result<Asked, 
             "--write" => asked.write = Some(value.into()),
             _ => {
                 return Err(format!(
-                    "unknown argument {name}; known: --experiments, --seed, --regime, --sessions, --write"
+                    "unknown argument {name}; known: --experiments, --traces, --seed, --regime, --sessions, --write"
                 )
                 .into());
             }

@@ -59,12 +59,27 @@ pub struct Judgement {
     pub trace: u64,
     /// Effects on what is gated and may be claimed, on the scale of their tests.
     pub effects: Vec<Effect>,
+    /// The same of every slice, from the report.
+    pub slices: Vec<OfSlice>,
     /// The verdict by the default margins.
     pub verdict: Verdict,
     /// What was gated, and where a claim was held back although its interval allowed it.
     pub comparison: Comparison,
     /// Latencies of the runs, for other ways to compare.
     pub latencies: [Vec<Latencies>; 2],
+}
+
+/// The effect on a gated statistic in one slice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfSlice {
+    /// The slice, as reports name it.
+    pub slice: String,
+    /// Which metric.
+    pub metric: Metric,
+    /// Which statistic of it.
+    pub stat: Stat,
+    /// Natural logarithm of candidate over base.
+    pub delta: f64,
 }
 
 /// Experiments in one regime.
@@ -149,7 +164,8 @@ impl<'r> Experiment<'r> {
         let report = comparison.finish();
         let mut effects = comparison.effects();
         effects.retain(|effect| is_claimed(effect, &report.metrics));
-        Ok(Judgement { trace, effects, verdict: report.verdict, comparison, latencies })
+        let slices = of_slices(&comparison.policy().gates, &report.metrics);
+        Ok(Judgement { trace, effects, slices, verdict: report.verdict, comparison, latencies })
     }
 
     /// The host's drift at each run of an experiment, in natural logarithms: a random walk.
@@ -218,6 +234,17 @@ fn is_claimed(effect: &Effect, rows: &[MetricRow]) -> bool {
     let stat = effect.stat.to_string();
     let nothing = |claim| matches!(claim, Claim::NotClaimable | Claim::Shown | Claim::NotComparable);
     rows.iter().any(|row| row.metric == effect.metric && row.stat == stat && row.slice.is_none() && !nothing(row.claim))
+}
+
+/// The effects on gated latencies in every slice that has one.
+fn of_slices(gates: &[Gate], rows: &[MetricRow]) -> Vec<OfSlice> {
+    let of = |row: &MetricRow| {
+        let gate = gates.iter().find(|gate| gate.metric == row.metric && gate.stat().to_string() == row.stat)?;
+        let ratio = row.ratio.and_then(|ratio| ratio.finite()).filter(|ratio| *ratio > 0.0)?;
+        gate.quantile?;
+        Some(OfSlice { slice: row.slice.clone()?, metric: gate.metric, stat: gate.stat(), delta: ratio.ln() })
+    };
+    rows.iter().filter_map(of).collect()
 }
 
 /// What tables call a gated statistic.

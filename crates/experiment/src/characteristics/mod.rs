@@ -14,6 +14,6 @@ mod regime;
 pub mod rivals;
 mod tally;
 
-pub use experiment::{Experiment, Judgement, Options, Sessions};
+pub use experiment::{Experiment, Judgement, OfSlice, Options, Sessions};
 pub use regime::{Regime, Traffic};
 pub use tally::{Rate, Row, Tally};

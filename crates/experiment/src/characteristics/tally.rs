@@ -1,10 +1,10 @@
 //! Experiments counted.
 
 use super::{
-    experiment::{Judgement, name},
+    experiment::{Judgement, OfSlice, name},
     rivals::Rival,
 };
-use firstcheck_analyze::compare::{Effect, Gate, Policy};
+use firstcheck_analyze::compare::{Effect, Gate, Policy, SliceMargin, Slices};
 use firstcheck_model::{
     metric::{Metric, Stat},
     report::Verdict,
@@ -110,20 +110,30 @@ impl Tally {
     }
 }
 
-/// Trace, metric and statistic.
-type Key = (u64, String);
+/// Trace, slice, and metric with its statistic.
+type Key = (u64, Option<String>, String);
 
 fn key(trace: u64, effect: &Effect) -> Key {
-    (trace, name(effect.metric, effect.stat))
+    (trace, None, name(effect.metric, effect.stat))
+}
+
+fn key_of_slice(trace: u64, effect: &OfSlice) -> Key {
+    (trace, Some(effect.slice.clone()), name(effect.metric, effect.stat))
 }
 
 fn truth(experiments: &[Judgement]) -> BTreeMap<Key, f64> {
     let mut sums: BTreeMap<Key, (f64, f64)> = BTreeMap::new();
+    let mut add = |key: Key, delta: f64| {
+        let (sum, n) = sums.entry(key).or_default();
+        *sum += delta;
+        *n += 1.0;
+    };
     for experiment in experiments {
         for effect in &experiment.effects {
-            let (sum, n) = sums.entry(key(experiment.trace, effect)).or_default();
-            *sum += effect.estimate.effect.delta;
-            *n += 1.0;
+            add(key(experiment.trace, effect), effect.estimate.effect.delta);
+        }
+        for effect in &experiment.slices {
+            add(key_of_slice(experiment.trace, effect), effect.delta);
         }
     }
     sums.into_iter().map(|(key, (sum, n))| (key, sum / n)).collect()
@@ -147,14 +157,22 @@ fn count(row: &mut Row, effect: &Effect, true_effect: f64) {
     }
 }
 
-/// The policy with the margin of every latency at its true effect; what is gated on another scale is left out.
+/// The policy with the margin of every latency at its true effect, in every slice at that of the slice; what is gated on
+/// another scale is left out.
 fn at_the_truth(experiment: &Judgement, truth: &BTreeMap<Key, f64>) -> Policy {
     let policy = experiment.comparison.policy();
+    let trace = experiment.trace;
     let gates = policy.gates.iter().filter(|gate| gate.metric != Metric::GoodShare).filter_map(|gate| {
-        let true_effect = truth.get(&(experiment.trace, name(gate.metric, gate.stat())))?;
+        let true_effect = truth.get(&(trace, None, name(gate.metric, gate.stat())))?;
         Some(Gate { margin: true_effect.exp_m1(), ..*gate })
     });
-    Policy { gates: gates.collect(), ..policy.clone() }
+    let margins = experiment.slices.iter().filter_map(|of| {
+        let quantile = if let Stat::Quantile(p) = of.stat { Some(p) } else { None };
+        let margin = truth.get(&key_of_slice(trace, of))?.exp_m1();
+        Some(SliceMargin { slice: of.slice.clone(), metric: of.metric, quantile, margin })
+    });
+    let slices = Slices { margins: margins.collect(), ..policy.slices.clone() };
+    Policy { gates: gates.collect(), slices, ..policy.clone() }
 }
 
 fn rival_rate(rival: Rival, experiments: &[Judgement]) -> Rate {

@@ -5,14 +5,16 @@
 //! cached on one side only is of a slice of its own.
 
 mod cells;
+mod margin;
 
 pub(super) use cells::{SliceCells, of_pair};
+pub use margin::SliceMargin;
 
 use super::columns::Line;
 use serde::{Deserialize, Serialize};
 
 /// How requests are sliced. Each bound is the largest length of its bin; lengths above the last are one bin more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Slices {
     /// Bounds of the bins of prompt tokens, ascending; empty: prompts are not sliced.
@@ -28,6 +30,9 @@ pub struct Slices {
     /// Whether a pass needs every slice that can be claimed. Without it a slice can fail the gate and cannot hold up a
     /// pass.
     pub required: bool,
+    /// Margins of slices that are held to others than everybody.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub margins: Vec<SliceMargin>,
 }
 
 impl Default for Slices {
@@ -40,6 +45,7 @@ impl Default for Slices {
             tenant: true,
             most_tenants: 20,
             required: false,
+            margins: Vec::new(),
         }
     }
 }
