@@ -2,19 +2,27 @@
 
 use crate::registry;
 use firstcheck_model::finding::{Cause, Finding, Outcome};
-use std::cmp::{Ordering, Reverse};
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::BTreeMap,
+};
 
 /// Findings in the order in which a reader needs them, with consequences marked.
 ///
 /// Present ones first, by the share of the difference that they explain; a finding that cannot say how much it explains
-/// comes after those that can. Then those with a cause that evidence speaks for, then by severity. A consequence follows
-/// its cause. Then what is undecided, what is not there, and what does not apply.
+/// comes after those that can. Then those with a cause that evidence speaks for, those that brought more of the others
+/// about, and the graver ones. A consequence follows its cause. Then what is undecided, what is not there, and what does
+/// not apply.
 pub fn ranked(mut findings: Vec<Finding>) -> Vec<Finding> {
     let causes: Vec<Option<String>> = findings.iter().map(|finding| brought_about_by(finding, &findings)).collect();
     for (finding, cause) in findings.iter_mut().zip(causes) {
         finding.consequence_of = cause;
     }
-    findings.sort_by(order);
+    let mut brought: BTreeMap<String, usize> = BTreeMap::new();
+    for cause in findings.iter().filter_map(|finding| finding.consequence_of.clone()) {
+        *brought.entry(cause).or_default() += 1;
+    }
+    findings.sort_by(|a, b| order(a, b, &brought));
     let (consequences, mut ordered): (Vec<Finding>, Vec<Finding>) =
         findings.into_iter().partition(|finding| finding.consequence_of.is_some());
     // The last first, each right behind its cause: so they keep their order.
@@ -56,11 +64,13 @@ fn is_present(finding: &Finding) -> bool {
     matches!(finding.outcome, Outcome::Present { .. })
 }
 
-fn order(a: &Finding, b: &Finding) -> Ordering {
+fn order(a: &Finding, b: &Finding, brought: &BTreeMap<String, usize>) -> Ordering {
+    let brings = |finding: &Finding| brought.get(&finding.code).copied().unwrap_or(0);
     place(&a.outcome)
         .cmp(&place(&b.outcome))
         .then(explained(&b.outcome).total_cmp(&explained(&a.outcome)))
         .then(has_a_cause(&b.outcome).cmp(&has_a_cause(&a.outcome)))
+        .then(brings(b).cmp(&brings(a)))
         .then(Reverse(a.severity).cmp(&Reverse(b.severity)))
         .then(a.code.cmp(&b.code))
 }

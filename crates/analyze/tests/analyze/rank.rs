@@ -1,7 +1,7 @@
 //! The order of findings.
 
 use firstcheck_analyze::rank::ranked;
-use firstcheck_model::finding::{Explained, Finding, Outcome, Severity};
+use firstcheck_model::finding::{Cause, Explained, Finding, FollowUp, Outcome, Severity};
 
 fn finding(code: &str, severity: Severity, share: Option<f64>) -> Finding {
     let explains = share.map(|explained| Explained {
@@ -31,4 +31,25 @@ fn what_explains_most_comes_first_then_the_worst_then_what_cannot_be_told() {
     ]);
     let codes: Vec<&str> = ranked.iter().map(|finding| finding.code.as_str()).collect();
     assert_eq!(codes, ["S06", "S05", "S04", "S03", "S02", "S01"]);
+}
+
+/// A finding of a real check with one cause that evidence speaks for.
+fn supported(code: &str, slug: &str, severity: Severity, cause: &str) -> Finding {
+    let follow_up = FollowUp { measure: String::new(), command: String::new(), requests: 0, mitigation: None };
+    let cause = Cause::Supported { id: cause.into(), means: String::new(), facts: Vec::new(), follow_up };
+    let outcome = Outcome::Present { facts: Vec::new(), causes: vec![cause], explains: None };
+    Finding { slug: slug.into(), outcome, ..finding(code, severity, None) }
+}
+
+/// Frozen streams are preemption's doing here: preemption explains two symptoms, so it comes before a graver one that
+/// explains itself alone.
+#[test]
+fn what_brought_others_about_comes_before_what_stands_alone() {
+    let ranked = ranked(vec![
+        supported("S07", "stream-stutter", Severity::Critical, "graph-bucket"),
+        supported("S09", "frozen-streams", Severity::Critical, "preemption"),
+        supported("S15", "constant-preemption", Severity::Minor, "kv-pool-shrank"),
+    ]);
+    let codes: Vec<_> = ranked.iter().map(|one| (one.code.as_str(), one.consequence_of.as_deref())).collect();
+    assert_eq!(codes, [("S15", None), ("S09", Some("S15")), ("S07", None)]);
 }
