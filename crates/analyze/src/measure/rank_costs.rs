@@ -52,8 +52,8 @@ impl RankCosts {
     /// Spans that are too few, or too much alike to tell one rank's work from another's.
     pub fn of(side: &RankSteps, beside: Option<&RankSteps>) -> Result<Self, Missing> {
         let ranks = side.totals.len().max(1);
-        let cells: Vec<&Cell> = side.cells.iter().chain(beside.iter().flat_map(|side| &side.cells)).collect();
-        let n = cells.len() / ranks;
+        let cells = Cells { own: &side.cells, beside: beside.map_or(&[], |beside| &beside.cells) };
+        let n = cells.count() / ranks;
         let few = || Missing {
             what: format!("{FEWEST} readings between which the ranks' work differs"),
             why: Why::TooFew { have: n as u64, need: FEWEST as u64 },
@@ -62,10 +62,10 @@ impl RankCosts {
         if n < FEWEST {
             return Err(few());
         }
-        let [others, _, own, excess] = fit(&cells, [OTHERS, OWN, CONTEXT, EXCESS], ranks).ok_or_else(few)?;
+        let [others, _, own, excess] = fit(cells, [OTHERS, OWN, CONTEXT, EXCESS], ranks).ok_or_else(alike)?;
         // Of ranks that step by themselves the fullest slows nobody but its own requests.
         let apart = own.is_told() && excess.slope + WITHIN * excess.error < own.slope / 2.0 && excess.error > 0.0;
-        let most = match fit(&cells, [OTHERS, OWN, MOST], ranks) {
+        let most = match fit(cells, [OTHERS, OWN, MOST], ranks) {
             Some([_, _, most]) if !apart => most,
             _ => Coefficient::default(),
         };
@@ -86,6 +86,32 @@ impl RankCosts {
     }
 }
 
+/// The work of the ranks does not vary between readings by itself.
+fn alike() -> Missing {
+    Missing::not_given(
+        "readings between which the ranks' work differs: in these it always goes together",
+        "firstcheck run --url URL --duration 120s --scrape-interval 2s, under traffic whose lengths vary",
+    )
+}
+
+/// Spans of a side, and of another one beside it.
+#[derive(Clone, Copy)]
+struct Cells<'c> {
+    own: &'c [Cell],
+    beside: &'c [Cell],
+}
+
+impl<'c> Cells<'c> {
+    fn count(self) -> usize {
+        self.own.len() + self.beside.len()
+    }
+
+    /// All of them, and whether each is of the other side.
+    fn all(self) -> impl Iterator<Item = (&'c Cell, bool)> + Clone {
+        self.own.iter().map(|cell| (cell, false)).chain(self.beside.iter().map(|cell| (cell, true)))
+    }
+}
+
 /// A coefficient with its standard error; both zero for a regressor that does not vary.
 #[derive(Debug, Clone, Copy, Default)]
 struct Coefficient {
@@ -99,21 +125,24 @@ impl Coefficient {
     }
 }
 
-/// Fits gaps to `columns` and an intercept, each cell by the gaps behind it; `None` where the columns cannot be told apart.
-fn fit<const N: usize>(cells: &[&Cell], columns: [Column; N], ranks: usize) -> Option<[Coefficient; N]> {
+/// Fits gaps to `columns` and an intercept of each side, each cell by the gaps behind it; `None` where the columns cannot be
+/// told apart. Whatever else differs between two sides, a step's own time above all, is thus no work of their ranks.
+fn fit<const N: usize>(cells: Cells<'_>, columns: [Column; N], ranks: usize) -> Option<[Coefficient; N]> {
     let varies = |of: &Column| {
-        let values = || cells.iter().map(|cell| of(cell));
+        let values = || cells.all().map(|(cell, _)| of(cell));
         let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
         most - least > 1e-9 * most
     };
     let kept: Vec<usize> = (0..N).filter(|at| varies(&columns[*at])).collect();
     let weight = |cell: &Cell| cell.gaps.sqrt();
-    let row = |cell: &&Cell| -> Vec<f64> {
+    let two_sides = !cells.own.is_empty() && !cells.beside.is_empty();
+    let row = |(cell, beside): (&Cell, bool)| -> Vec<f64> {
         let values = kept.iter().map(|at| columns[*at](cell));
-        std::iter::once(1.0).chain(values).map(|value| value * weight(cell)).collect()
+        let side = two_sides.then(|| f64::from(u8::from(beside)));
+        std::iter::once(1.0).chain(values).chain(side).map(|value| value * weight(cell)).collect()
     };
-    let rows: Vec<Vec<f64>> = cells.iter().map(row).collect();
-    let gaps: Vec<f64> = cells.iter().map(|cell| cell.gap * weight(cell)).collect();
+    let rows: Vec<Vec<f64>> = cells.all().map(row).collect();
+    let gaps: Vec<f64> = cells.all().map(|(cell, _)| cell.gap * weight(cell)).collect();
     let found = linear::fit(&rows, &gaps).ok()??;
     // Gaps of the same span are the same steps on all ranks: as many values as spans, not as cells.
     let spread = (ranks as f64).sqrt();

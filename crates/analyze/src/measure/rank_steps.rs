@@ -8,7 +8,7 @@ use firstcheck_model::{
     moment::Moment,
     signal::{Part, Series, Signal},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Labels by which the ranks of a server are told apart.
 const RANK_LABELS: [&str; 2] = ["dp_rank", "engine"];
@@ -82,6 +82,7 @@ impl Measure for RankSteps {
             for server in servers(run).filter(|ranks| ranks.len() > 1) {
                 let ranks: Vec<Readings> =
                     server.iter().map(|rank| Readings::of(run, rank)).collect::<Result<_, _>>()?;
+                let ranks = at_the_same_moments(ranks);
                 from.extend(server.iter().map(|rank| rank.source(run)));
                 for (rank, readings) in server.iter().zip(&ranks) {
                     let total = totals.entry(rank.name.clone()).or_insert_with(|| RankTotal {
@@ -126,16 +127,25 @@ fn servers(run: &RunEvidence) -> impl Iterator<Item = Vec<Rank<'_>>> {
         let rest = series.labels.0.iter().filter(|(name, _)| *name != label && !name.ends_with("_rank"));
         let rest = rest.map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let name = series.labels.get(label).unwrap_or_default().to_owned();
-        servers.entry((series.page.as_str(), rest)).or_default().push(Rank { name, label, series });
+        let ranks = servers.entry((series.page.as_str(), rest)).or_default();
+        // Of the tensor ranks of an attention rank one stands for all.
+        if ranks.iter().all(|rank| rank.name != name) {
+            ranks.push(Rank { name, label, series });
+        }
     }
     servers.into_values()
 }
 
 impl Rank<'_> {
-    /// Whether a series is of this rank.
+    /// Whether a series is of this rank, and of the split that stands for it.
     fn has(&self, other: &Series) -> bool {
-        let same = |label| other.labels.get(label) == self.series.labels.get(label);
-        other.page == self.series.page && ["instance", "pod", self.label].into_iter().all(same)
+        let same = |label: &str| other.labels.get(label) == self.series.labels.get(label);
+        let no_other_split = |(label, value): &(String, String)| {
+            !label.ends_with("_rank") || self.series.labels.get(label).is_none_or(|own| own == value)
+        };
+        other.page == self.series.page
+            && ["instance", "pod", self.label].into_iter().all(same)
+            && other.labels.0.iter().all(no_other_split)
     }
 
     fn source(&self, run: &RunEvidence) -> Source {
@@ -170,7 +180,7 @@ impl Readings {
         let summed = |signal: Signal, part: Part| -> Result<BTreeMap<Moment, f64>, Missing> {
             let mut sum: BTreeMap<Moment, f64> = BTreeMap::new();
             for series in run.series(signal, part).filter(|series| rank.has(series)) {
-                for (at, value) in series.inside(run.info.window) {
+                for (at, value) in series.inside(run.info.window).filter(|(_, value)| value.is_finite()) {
                     *sum.entry(at).or_default() += value * series.unit_factor();
                 }
             }
@@ -202,10 +212,29 @@ impl Readings {
         Ok(Self(gap_seconds.iter().filter_map(reading).collect()))
     }
 
-    fn grown(&self, of: fn(&Reading) -> f64) -> f64 {
-        let ends = self.0.first().zip(self.0.last());
-        ends.map_or(0.0, |(first, last)| (of(last) - of(first)).max(0.0))
+    fn moments(&self) -> BTreeSet<Moment> {
+        self.0.iter().map(|reading| reading.at).collect()
     }
+
+    /// Growth over all readings; a counter that restarted has grown from nothing to what it shows.
+    fn grown(&self, of: fn(&Reading) -> f64) -> f64 {
+        let step = |pair: &[Reading]| {
+            let (from, to) = (of(&pair[0]), of(&pair[1]));
+            if to >= from { to - from } else { to }
+        };
+        self.0.windows(2).map(step).sum()
+    }
+}
+
+/// The readings that all ranks of a server have: one that a rank lacks says nothing of the others' share.
+fn at_the_same_moments(mut ranks: Vec<Readings>) -> Vec<Readings> {
+    let Some(mut common) = ranks.first().map(Readings::moments) else { return ranks };
+    for rank in &ranks {
+        let own = rank.moments();
+        common.retain(|at| own.contains(at));
+    }
+    ranks.iter_mut().for_each(|rank| rank.0.retain(|reading| common.contains(&reading.at)));
+    ranks
 }
 
 /// Growth of one rank between two readings, and whether no counter restarted.
@@ -234,7 +263,7 @@ fn cells_of(ranks: &[Readings]) -> Vec<Cell> {
         let Some(spans) = spans.collect::<Option<Vec<Reading>>>() else { continue };
         // A rank with nothing to do takes empty steps, which no engine counts.
         let steps = spans.iter().map(|span| span.steps).fold(0.0, f64::max);
-        if steps <= 0.0 || spans.iter().any(|span| span.at != spans[0].at) {
+        if steps <= 0.0 {
             continue;
         }
         let computed = |span: &Reading| (span.prompt_tokens - span.found_tokens).max(0.0) / steps;

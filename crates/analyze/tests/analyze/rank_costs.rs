@@ -84,3 +84,20 @@ fn readings_that_are_alike_or_too_few_tell_nothing() {
     let costs = RankCosts::of(&alike, None);
     assert!(costs.is_err() || costs.is_ok_and(|costs| costs.contexts.errors <= 3.0));
 }
+
+/// A candidate whose steps are slower for a reason of their own and that computes more prompts as well: the slowdown is not
+/// put down to the prompts of other ranks.
+#[test]
+fn what_differs_between_two_sides_is_no_work_of_their_ranks() {
+    let said = |seed| {
+        let base = steps(seed, 20, false, 1.0);
+        let mut side = steps(seed + 1_000, 20, false, 1.0);
+        for cell in &mut side.cells {
+            (cell.gap, cell.prompts, cell.other_prompts) =
+                (1.25 * cell.gap, 3.0 * cell.prompts, 3.0 * cell.other_prompts);
+        }
+        RankCosts::of(&side, Some(&base)).unwrap().prompts.errors > 3.0
+    };
+    let wrong = (0..100).filter(|seed| said(*seed)).count();
+    assert!(wrong <= 2, "{wrong} of 100");
+}

@@ -4,7 +4,7 @@ use crate::{
     case::Case,
     declare_check,
     measure::{
-        counters::growth,
+        counters::{growth, no_traffic},
         rank_costs::{RankCosts, Share},
         rank_steps::{RankSteps, RankTotal, shown},
         rank_waits::RankWaits,
@@ -265,6 +265,8 @@ fn padding(findings: &Findings<'_>) -> Result<Weighed, Missing> {
             (with + series.value.iter().sum::<f64>(), all + series.value.len() as u64)
         })
     };
+    // A log each where ranks write their own.
+    let (mut without_graphs, mut facts) = (false, Vec::new());
     for log in &findings.case.side.evidence.logs {
         let (with, all) = lines(log);
         if all == 0 {
@@ -275,7 +277,11 @@ fn padding(findings: &Findings<'_>) -> Result<Weighed, Missing> {
         let source =
             Source::Derived { by: format!("`cuda graph` of the decode lines of {}", log.label), from: Vec::new() };
         // With none at all graphs are off, which is no matter of other ranks.
-        return Ok(Weighed::by(with > 0.0 && without >= MOST, vec![Fact::told(text, source)]));
+        without_graphs |= with > 0.0 && without >= MOST;
+        facts.push(Fact::told(text, source));
+    }
+    if !facts.is_empty() {
+        return Ok(Weighed::by(without_graphs, facts));
     }
     Err(Missing::not_given(
         "whether ranks pad their steps or run them without graphs while another computes a prompt",
@@ -291,7 +297,10 @@ fn delayer(findings: &Findings<'_>) -> Result<Weighed, Missing> {
         return Ok(Weighed::Excludes(vec![Fact::told("vLLM holds no prompt back for other ranks", source.clone())]));
     }
     let (held, first) = (growth(side, Signal::PrefillDelay, Part::Sum)?, growth(side, Signal::Ttft, Part::Sum)?);
-    let share = if first.value > 0.0 { held.value / first.value } else { 0.0 };
+    if first.value <= 0.0 {
+        return Err(no_traffic("first tokens in the window"));
+    }
+    let share = held.value / first.value;
     let text = format!("prompts were held back for other ranks {:.0} % of the time to first token", share * 100.0);
     Ok(Weighed::by(share >= findings.params.cost, vec![Fact::told(text, held.source)]))
 }
@@ -312,7 +321,8 @@ fn slow_rank(findings: &Findings<'_>) -> Result<Weighed, Missing> {
     }
     // What the others wait for may be what it was sent.
     let (_, skewed, sent) = findings.sent()?;
-    let work = findings.costs().is_ok_and(|costs| findings.counts(&costs.prompts) || findings.counts(&costs.contexts));
+    let costs = findings.costs()?;
+    let work = findings.counts(&costs.prompts) || findings.counts(&costs.contexts);
     Ok(Weighed::by(!skewed && !work, vec![fact, sent]))
 }
 
