@@ -28,6 +28,5 @@ pub use model::{
 pub use names::setting_name;
 pub use network::from_nccl;
 pub use page::from_page;
-pub(crate) use redact::label_value;
-pub use redact::{REDACTED, is_secret};
+pub use redact::{REDACTED, is_secret, label_value};
 pub use secrets::{redact, text as redact_text};

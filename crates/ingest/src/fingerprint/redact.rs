@@ -2,6 +2,7 @@
 
 use super::{names::spelled, secrets};
 use firstcheck_model::fingerprint::{Fingerprint, Group, Stated, UNSET};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// What stands in the place of a secret: that it was set is a fact, what it was is not ours.
 pub const REDACTED: &str = "(redacted)";
@@ -29,6 +30,9 @@ const SECRET_WORDS: [&str; 17] = [
 
 /// Words that do so at a name's end alone: `MY_PASS` is one, `pass_config` is not.
 const SECRET_LAST_WORDS: [&str; 5] = ["pass", "pwd", "pat", "sig", "signature"];
+
+/// Ends of words that do so wherever the word stands: `PGPASSWORD` has no mark between its two.
+const SECRET_ENDS: [&str; 5] = ["password", "passwd", "secret", "apikey", "authtoken"];
 
 /// Beginnings of values that are secrets whatever the setting is called.
 const SECRET_VALUES: [&str; 20] = [
@@ -68,33 +72,54 @@ pub fn is_secret(name: &str, value: &str) -> bool {
         return false;
     }
     let words = words(name);
-    let named = words.iter().any(|word| SECRET_WORDS.contains(&word.as_str()))
+    let named = words.iter().any(|word| is_secret_word(word))
         || words.last().is_some_and(|word| SECRET_LAST_WORDS.contains(&word.as_str()));
     let with_password =
         value.split_once("://").is_some_and(|(_, rest)| rest.split('/').next().is_some_and(|host| host.contains('@')));
     named || with_password || SECRET_VALUES.iter().any(|start| value.starts_with(start))
 }
 
-/// A label's value as it may be kept: what its name's last word makes a secret is [`REDACTED`]. Of the others a name tells
-/// what a value is about (`key_type`), and its beginning is not looked at: a model may be called `hf_small`.
-pub(crate) fn label_value(name: &str, value: String) -> String {
-    let last = name.rsplit('_').next().unwrap_or_default();
-    if !is_plain(&value) && words(last).iter().any(|word| SECRET_WORDS.contains(&word.as_str())) {
-        return REDACTED.into();
-    }
-    value
+fn is_secret_word(word: &str) -> bool {
+    SECRET_WORDS.contains(&word) || SECRET_ENDS.iter().any(|end| word.ends_with(end))
 }
 
-/// The words of a name in lower case: `apiKey`, `API_KEY` and `api-key` have the same two.
+/// Letters and digits in a row from which a text that begins like a key is one: a model may be called `hf_small`.
+const KEY_RUN: usize = 16;
+
+fn is_key(value: &str) -> bool {
+    let long = |run: &str| run.len() >= KEY_RUN && run.contains(|c: char| c.is_ascii_digit());
+    SECRET_VALUES.iter().any(|start| value.starts_with(start))
+        && value.split(|c: char| !c.is_ascii_alphanumeric()).any(long)
+}
+
+/// A label's value as it may be kept: what its name's last word makes a secret is replaced, and what is a key by its looks. Of
+/// the other words a name tells what a value is about (`key_type`).
+///
+/// Two values stay two (`(redacted 3f09a1)`): series that differ in nothing else would be one, whose counters restart at
+/// every reading. The 24 bits of a hash that tell them apart are too few to find a key by.
+pub fn label_value(name: &str, value: String) -> String {
+    let last = name.rsplit('_').next().unwrap_or_default();
+    let named = !is_plain(&value) && words(last).iter().any(|word| is_secret_word(word));
+    // What another has replaced already stays as it is.
+    if value.starts_with("(redacted") || !(named || is_key(&value)) {
+        return value;
+    }
+    format!("(redacted {:06x})", xxh3_64(value.as_bytes()) & 0xff_ffff)
+}
+
+/// The words of a name in lower case: `apiKey`, `API_KEY`, `APIKey` and `api-key` have the same two.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut after_lower = false;
     let mut inside = false;
-    for c in name.chars() {
+    let mut chars = name.chars().peekable();
+    while let Some(c) = chars.next() {
+        // The last capital of several begins the word that goes on in small letters.
+        let begins = c.is_ascii_uppercase() && (after_lower || chars.peek().is_some_and(char::is_ascii_lowercase));
         if !c.is_ascii_alphanumeric() {
             inside = false;
         } else if inside
-            && !(after_lower && c.is_ascii_uppercase())
+            && !begins
             && let Some(word) = words.last_mut()
         {
             word.push(c.to_ascii_lowercase());

@@ -23,8 +23,9 @@ pub fn redact(value: &mut Value) {
 }
 
 fn names_a_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace("tokeniz", "");
-    SECRET.iter().any(|part| name.contains(part)) || is_secret(&name, "text")
+    let lower = name.to_ascii_lowercase().replace("tokeniz", "");
+    // As it is written: capitals tell where a word begins.
+    SECRET.iter().any(|part| lower.contains(part)) || is_secret(name, "text")
 }
 
 /// Replaces every text in `value`.
@@ -166,7 +167,7 @@ fn without_private_keys(found: &str) -> String {
 }
 
 /// What the path of a hook begins with.
-const HOOKS: [&str; 3] = ["hooks.slack.com/services/", "/api/webhooks/", "/webhook/"];
+const HOOKS: [&str; 4] = ["hooks.slack.com/services/", "/api/webhooks/", "/webhook/", "/webhookb2/"];
 
 /// Replaces user and password in addresses, and the paths of hooks; the splitting above cuts those at their colons.
 fn with_addresses(found: &str) -> String {

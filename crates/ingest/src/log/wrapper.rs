@@ -152,21 +152,28 @@ fn named(line: &str) -> Option<Unwrapped<'_>> {
     })
 }
 
-/// stern: `POD CONTAINER text`. Two words before a line are prose as well, so an engine's prefix, or a traceback, has to
-/// follow.
+/// stern: `POD CONTAINER text`. Two words before a line are prose as well, so an engine's prefix, or a part of a traceback,
+/// has to follow.
 fn stern(line: &str) -> Option<Unwrapped<'_>> {
     let (pod, rest) = cut(line, b' ').filter(|(pod, _)| of_many(pod))?;
     let (container, text) = cut(rest, b' ')?;
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let entry = prefix::split(text);
     let engine = entry.level.is_some() || entry.process.is_some();
-    let traced = text.starts_with("Traceback (") || text.starts_with("  File \"");
+    let traced = text.starts_with("Traceback (") || text.starts_with("  ") || raises(text);
     (container.chars().all(plain) && (engine || traced)).then(|| Unwrapped {
         text: Cow::Borrowed(text),
         at_unix_ns: None,
         partial: false,
         origin: Some(format!("{pod}/{container}")),
     })
+}
+
+/// Whether a line ends a traceback: `torch.OutOfMemoryError: CUDA out of memory`.
+fn raises(text: &str) -> bool {
+    let name = text.split(':').next().unwrap_or_default();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
+    name.chars().all(plain) && ["Error", "Exception", "Exit", "Interrupt"].iter().any(|end| name.ends_with(end))
 }
 
 /// Python's `logging` of a program that runs the server: `2026-01-02 03:04:05,678 - name - INFO - text`. Its time has no

@@ -7,6 +7,7 @@ use super::{contradictions, failure, outcome::Outcome, rows::At, stated::Stated}
 use crate::Error;
 use firstcheck_model::{
     event::Event,
+    metric::Metric,
     moment::Moment,
     recording::Recording,
     request::{Fate, Request, Requests},
@@ -18,6 +19,8 @@ pub(super) struct Lists {
     pub(super) requests: Vec<Request>,
     events: Vec<Event>,
     placed: bool,
+    /// Whether gaps are between chunks.
+    chunks: bool,
     streaming: Option<bool>,
 }
 
@@ -54,7 +57,7 @@ impl Outcome {
             requests.push(request(self, at, row, sent.map_or(Moment::NEVER, Moment::at), &mut events)?);
         }
         let streaming = streamed(itls, &requests);
-        Ok(Some(Lists { requests, events, placed: starts.is_some(), streaming }))
+        Ok(Some(Lists { requests, events, placed: starts.is_some(), chunks: true, streaming }))
     }
 }
 
@@ -62,7 +65,21 @@ impl Lists {
     /// How much the run knows, and the figures that only the file itself can give: `printed` ones where no request stands
     /// at a moment.
     pub(super) fn detail(&self, printed: impl FnOnce() -> Vec<Reported>) -> (Detail, Vec<Reported>) {
-        if self.placed { (Detail::Events, Vec::new()) } else { (Detail::Requests, printed()) }
+        match (self.placed, self.chunks) {
+            (true, true) => (Detail::Events, Vec::new()),
+            (true, false) => {
+                let of_tokens = printed().into_iter().filter(|figure| figure.metric == Metric::Itl);
+                (Detail::Requests, of_tokens.collect())
+            }
+            (false, _) => (Detail::Requests, printed()),
+        }
+    }
+
+    /// Without moments of chunks: the client divided the gap before a chunk by its tokens, so that none is between chunks.
+    pub(super) fn by_token(mut self) -> Self {
+        self.events.clear();
+        self.chunks = false;
+        self
     }
 
     /// The recording, with what the file states of all requests held against them.

@@ -47,6 +47,7 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Recording>, Error> {
 fn recording(line: &Outcome, at: &At<'_>) -> Recording {
     match line.requests(at) {
         Ok(Some(lists)) => {
+            let lists = if is_native(line) { lists.by_token() } else { lists };
             let (detail, figures) = lists.detail(|| figures(line));
             lists.into_recording(info(line, detail, figures), &Stated::of(line))
         }
@@ -92,14 +93,18 @@ fn info(line: &Outcome, detail: Detail, reported: Vec<Reported>) -> RunInfo {
     info
 }
 
+/// Only SGLang's own protocol says how many tokens a chunk carries: there the client's ITL is of tokens, for the others it is
+/// between chunks.
+fn is_native(line: &Outcome) -> bool {
+    matches!(line.text("backend"), Some("sglang" | "sglang-native"))
+}
+
 fn figures(line: &Outcome) -> Vec<Reported> {
     let number = |name: &str| line.number(name);
     let completed = number("completed");
     let n = completed.map(|n| n as u64);
     let mut figures = Figures::default();
-    // Only SGLang's own protocol says how many tokens a chunk carries; for the others the client's ITL is between chunks.
-    let native = matches!(line.text("backend"), Some("sglang" | "sglang-native"));
-    let gap = if native { Metric::Itl } else { Metric::EventGap };
+    let gap = if is_native(line) { Metric::Itl } else { Metric::EventGap };
     if completed.is_some_and(|n| n > 0.0) {
         for (name, value) in line.scalars.iter().filter_map(|(name, value)| Some((name, value.number()?))) {
             let Some((stat, metric)) = name.strip_suffix("_ms").and_then(|name| name.split_once('_')) else { continue };

@@ -315,9 +315,16 @@ fn sglang_details_are_requests_with_their_fates_and_errors() {
     assert_eq!((run.requests[2].prompt_tokens, run.requests[2].output_tokens), (Some(30), Some(5)));
     assert!(run.requests[0].ttft().is_none() && run.events.is_empty(), "at no moment: no latency of its own");
     assert_eq!(reported(&run, Metric::Ttft, Stat::Mean), Some((0.05, Some(2))), "printed ones stay");
-    let placed = read(&line("\"start_times\":[5.0,5.1,5.2],")).remove(0);
+    let with_starts = line("\"start_times\":[5.0,5.1,5.2],");
+    let placed = read(&with_starts.replace("\"sglang\"", "\"sglang-oai\"")).remove(0);
     assert_eq!((placed.info.detail, placed.events.len()), (Detail::Events, 9));
     close(placed.requests[2].ttft().map(|s| s.0), 0.2);
+    // By its own protocol the client divides the gap before a chunk by its tokens: no event stands where the sums end.
+    let native = read(&with_starts).remove(0);
+    assert_eq!((native.info.detail, native.events.len()), (Detail::Requests, 0));
+    close(native.requests[2].ttft().map(|s| s.0), 0.2);
+    assert!(reported(&native, Metric::Itl, Stat::Mean).is_some(), "gaps of tokens are the printed ones");
+    assert!(reported(&native, Metric::Ttft, Stat::Mean).is_none(), "its requests tell them");
     let broken = read(&line("\"start_times\":[5.0],")).remove(0);
     assert_eq!(broken.info.detail, Detail::Summary);
     assert!(broken.info.warnings[0].contains("start_times has 1 entries, input_lens 3"), "{:?}", broken.info.warnings);

@@ -530,6 +530,19 @@ fn names_of_pods_before_a_line_are_taken_off() {
     }
     let structured = format!(r#"{{"message":"{line}","line":245,"labels":"x","ts":1.5}}"#);
     assert_eq!(unwrap(&structured).text, line, "a number of a line is no text");
+    let failed = "Traceback (most recent call last):\n  File \"/x/vllm/serve.py\", line 3, in run\n    raise ValueError(text)\n\
+                  ValueError: To serve at least one request 9.0 GiB KV cache is needed\n";
+    let log = format!("{line}\n{failed}");
+    let wrapped: String = log.lines().map(|line| format!("vllm-0 server {line}\n")).collect();
+    let messages = |text: &str| {
+        read(text)
+            .failures
+            .iter()
+            .map(|one| (one.exception.clone(), one.text.clone(), one.functions.clone()))
+            .collect::<Vec<_>>()
+    };
+    assert!(!messages(&log).is_empty());
+    assert_eq!(messages(&wrapped), messages(&log), "of a traceback every line loses them");
     for prose in ["gpt-4 model INFO is text", "[vllm] a word", "[2026-01-02 03:04:05] Decode batch", "a-1 b c"] {
         assert_eq!(unwrap(prose).text, prose);
     }

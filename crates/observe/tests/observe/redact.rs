@@ -32,6 +32,14 @@ fn secrets_are_replaced_wherever_they_stand() {
             json!(format!("https://keycloak.corp:8443/cb?client_secret={r}&sig={r}#access_token={r}")),
         ),
         (
+            json!({"dbPass": "a", "slackWebhook": "b", "basicAuth": "c", "sessionCookie": "d", "PGPASSWORD": "e"}),
+            json!({"dbPass": r, "slackWebhook": r, "basicAuth": r, "sessionCookie": r, "PGPASSWORD": r}),
+        ),
+        (
+            json!("posts to https://x.webhook.office.com/webhookb2/planted@y/IncomingWebhook/z"),
+            json!(format!("posts to https://x.webhook.office.com/webhookb2/{r}")),
+        ),
+        (
             json!({"hfToken": "a", "MY_PASS": "b", "passphrase": "c"}),
             json!({"hfToken": r, "MY_PASS": r, "passphrase": r}),
         ),
