@@ -1,7 +1,7 @@
 //! The order of findings: what explains most comes first, and what another brought about stands under it.
 
 use crate::registry;
-use firstcheck_model::finding::{Cause, Finding, Outcome};
+use firstcheck_model::finding::{Cause, Finding, Outcome, Severity};
 use std::{
     cmp::{Ordering, Reverse},
     collections::BTreeMap,
@@ -10,9 +10,9 @@ use std::{
 /// Findings in the order in which a reader needs them, with consequences marked.
 ///
 /// Present ones first, by the share of the difference that they explain; a finding that cannot say how much it explains
-/// comes after those that can. Then those with a cause that evidence speaks for, those that brought more of the others
-/// about, and the graver ones. A consequence follows its cause. Then what is undecided, what is not there, and what does
-/// not apply.
+/// comes after those that can. Then what stops a server, those with a cause that evidence speaks for, those that brought
+/// more of the others about, and the graver ones. A consequence follows its cause. Then what is undecided, what is not
+/// there, and what does not apply.
 pub fn ranked(mut findings: Vec<Finding>) -> Vec<Finding> {
     let causes: Vec<Option<String>> = findings.iter().map(|finding| brought_about_by(finding, &findings)).collect();
     for (finding, cause) in findings.iter_mut().zip(causes) {
@@ -65,10 +65,12 @@ fn is_present(finding: &Finding) -> bool {
 }
 
 fn order(a: &Finding, b: &Finding, brought: &BTreeMap<String, usize>) -> Ordering {
+    let stops = |finding: &Finding| finding.severity == Severity::Critical;
     let brings = |finding: &Finding| brought.get(&finding.code).copied().unwrap_or(0);
     place(&a.outcome)
         .cmp(&place(&b.outcome))
         .then(explained(&b.outcome).total_cmp(&explained(&a.outcome)))
+        .then(stops(b).cmp(&stops(a)))
         .then(has_a_cause(&b.outcome).cmp(&has_a_cause(&a.outcome)))
         .then(brings(b).cmp(&brings(a)))
         .then(Reverse(a.severity).cmp(&Reverse(b.severity)))

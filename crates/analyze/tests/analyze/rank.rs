@@ -33,6 +33,17 @@ fn what_explains_most_comes_first_then_the_worst_then_what_cannot_be_told() {
     assert_eq!(codes, ["S06", "S05", "S04", "S03", "S02", "S01"]);
 }
 
+/// A server that is down is no matter of second rank, whatever it is down for.
+#[test]
+fn what_stops_a_server_comes_before_what_slows_it() {
+    let ranked = ranked(vec![
+        supported("S07", "stream-stutter", Severity::Major, "graph-bucket"),
+        finding("S14", Severity::Critical, None),
+    ]);
+    let codes: Vec<_> = ranked.iter().map(|one| one.code.as_str()).collect();
+    assert_eq!(codes, ["S14", "S07"]);
+}
+
 /// A finding of a real check with one cause that evidence speaks for.
 fn supported(code: &str, slug: &str, severity: Severity, cause: &str) -> Finding {
     let follow_up = FollowUp { measure: String::new(), command: String::new(), requests: 0, mitigation: None };
@@ -46,8 +57,8 @@ fn supported(code: &str, slug: &str, severity: Severity, cause: &str) -> Finding
 #[test]
 fn what_brought_others_about_comes_before_what_stands_alone() {
     let ranked = ranked(vec![
-        supported("S07", "stream-stutter", Severity::Critical, "graph-bucket"),
-        supported("S09", "frozen-streams", Severity::Critical, "preemption"),
+        supported("S07", "stream-stutter", Severity::Major, "graph-bucket"),
+        supported("S09", "frozen-streams", Severity::Major, "preemption"),
         supported("S15", "constant-preemption", Severity::Minor, "kv-pool-shrank"),
     ]);
     let codes: Vec<_> = ranked.iter().map(|one| (one.code.as_str(), one.consequence_of.as_deref())).collect();

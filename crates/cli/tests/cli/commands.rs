@@ -48,7 +48,10 @@ fn what_a_check_proposes_can_be_typed() {
     let mut seen = 0;
     for path in sources(&root().join("crates/analyze/src")) {
         for (verb, options) in proposed(&fs::read_to_string(&path).unwrap()) {
-            let Some(known) = known.get(verb.as_str()) else { continue };
+            let Some(known) = known.get(verb.as_str()) else {
+                assert!(options.is_empty(), "{}: there is no verb {verb} that takes options", path.display());
+                continue;
+            };
             seen += 1;
             for option in options {
                 assert!(known.contains(&option), "{}: firstcheck {verb} has no {option}", path.display());

@@ -30,11 +30,11 @@ impl Deployment {
     /// A text that is no patch, a replica or field that there is not, a value of another type.
     pub fn set(&mut self, patch: &str) -> Result<(), PatchError> {
         let (head, rest) = patch.split_once('.').unwrap_or(("", patch));
-        let names = ["replica-", "prefill-", "decode-"];
+        let names = ["replica-", "prefill-", "decode-", "rank-"];
         if names.iter().any(|name| head.starts_with(name)) {
             let place = (0..self.replicas.len()).find(|place| self.name_of(*place) == head);
             let Some(replica) = place.and_then(|place| self.replicas.get_mut(place)) else {
-                let reason = format!("there is no {head}: replicas count from 0");
+                let reason = format!("there is no {head}: they count from 0");
                 return Err(PatchError::Unfit { patch: patch.into(), reason });
             };
             replica.engine = changed(&replica.engine, rest, patch)?;

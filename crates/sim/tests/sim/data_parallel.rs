@@ -68,6 +68,16 @@ fn ranks_begin_and_end_their_steps_together() {
 }
 
 #[test]
+fn one_rank_can_be_changed_by_its_name() {
+    let mut deployment = Deployment::ranks(&config(), RANKS);
+    deployment.set("rank-1.host_seconds=0.02").unwrap();
+    let slow: Vec<bool> = deployment.replicas.iter().map(|rank| rank.engine.host_seconds == 0.02).collect();
+    assert_eq!(slow, [false, true, false, false]);
+    let said = deployment.set("rank-4.host_seconds=0.02").unwrap_err().to_string();
+    assert!(said.contains("there is no rank-4"), "{said}");
+}
+
+#[test]
 fn one_page_and_one_log_tell_of_every_rank() {
     let simulated = play(&config(), 0.0, 5.0);
     let named = |name: &str, part| -> Vec<&Series> {
