@@ -79,6 +79,28 @@ impl Table {
         (head, rows.collect())
     }
 
+    /// The table for a place that is too narrow for it: each row is its first cell, and below it each of the others with
+    /// the name of its column, wrapped. The lines of each row together.
+    pub(crate) fn stacked(&self, columns: usize) -> Vec<Vec<String>> {
+        let kept = self.kept();
+        let of = |row: &Vec<String>| {
+            let mut lines = Vec::new();
+            let filled = kept.iter().filter(|at| !row[**at].is_empty());
+            for (nth, at) in filled.enumerate() {
+                let name = &self.columns[*at].0;
+                let named =
+                    if nth == 0 || name.is_empty() { row[*at].clone() } else { format!("{name}: {}", row[*at]) };
+                let indent = if nth == 0 { "" } else { "  " };
+                let room = columns.saturating_sub(indent.len()).max(1);
+                lines.extend(
+                    wrap(&named, room).iter().flat_map(|line| cut(line, room)).map(|line| format!("{indent}{line}")),
+                );
+            }
+            lines
+        };
+        self.rows.iter().map(of).collect()
+    }
+
     /// Its columns and rows as they are shown.
     pub(crate) fn shown(&self) -> Shown<'_> {
         let kept = self.kept();
@@ -178,6 +200,15 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// A line in pieces of at most `columns`: a word that is longer than a line has to be broken somewhere.
+pub(crate) fn cut(line: &str, columns: usize) -> Vec<String> {
+    let all: Vec<char> = line.chars().collect();
+    if all.is_empty() {
+        return vec![String::new()];
+    }
+    all.chunks(columns.max(1)).map(|piece| piece.iter().collect()).collect()
 }
 
 /// Words of `text`; an equals sign with both its neighbours is one, and a number with its percent sign.

@@ -164,7 +164,7 @@ pub(crate) fn failures(sides: &Sides) -> Vec<String> {
             let reasons = reasons(side);
             let because = if reasons.is_empty() { reasons } else { format!(": {reasons}") };
             let (lost, share) = (number::count(lost), number::share(lost as f64 / all as f64));
-            said.push(format!("{name}{lost} of {} requests ({share}) not answered{because}", number::count(all)));
+            said.push(format!("{name}{lost} of {} ({share}) not answered{because}", number::counted(all, "request")));
         }
         let stopped = side.runs.iter().find_map(|run| Some((run, words::interrupted(&run.state)?)));
         if let Some((run, reason)) = stopped {
