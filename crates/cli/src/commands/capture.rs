@@ -1,6 +1,6 @@
 //! `firstcheck capture`: the black box before a rollback.
 
-use super::{fingerprint, free_path};
+use super::{fingerprint, free_path, run::interrupt};
 use crate::{app::Context, args::CaptureArgs, output::Output};
 use anyhow::{Context as _, bail};
 use firstcheck_model::{
@@ -33,6 +33,7 @@ pub fn run(args: CaptureArgs, context: &Context) -> anyhow::Result<u8> {
         headers = headers.add(name, value)?;
     }
     let archive = Archive::create(args.out)?;
+    interrupt::abandon(archive.part.clone());
     let limits = Limits { gap: args.gap, ..Limits::default() };
     let series = match args.prometheus {
         Some(base) => {
@@ -50,6 +51,7 @@ pub fn run(args: CaptureArgs, context: &Context) -> anyhow::Result<u8> {
     runtime.shutdown_background();
     spinner.finish_and_clear();
     let path = archive.write(&captured)?;
+    something_was_got(&captured, &path)?;
     let report = report(&captured, &path);
     let code = exit_code(&report, None);
     output.write(&report)?;
@@ -74,7 +76,10 @@ impl Archive {
         part.push(".part");
         let part = PathBuf::from(part);
         let file = OpenOptions::new().write(true).create_new(true).open(&part);
-        let file = file.with_context(|| format!("cannot create {}", part.display()))?;
+        let file = file.with_context(|| match part.exists() {
+            true => format!("another capture writes {}, or was killed and left it: remove it then", part.display()),
+            false => format!("cannot create {}", part.display()),
+        })?;
         Ok(Self { path, part, file })
     }
 
@@ -95,20 +100,15 @@ impl Archive {
 fn report(captured: &Captured, archive: &Path) -> Report {
     let manifest = &captured.manifest;
     let mut report = Report::new("capture", TOOL);
-    let gaps = manifest.gaps().count() as u64;
     let bytes: u64 = manifest.items.iter().map(|item| item.bytes).sum();
-    let lacks =
-        if gaps == 0 { "nothing is missing".into() } else { format!("{} listed as missing", number::count(gaps)) };
     report.why.push(format!(
-        "{}: {} files of {} bytes in {:.1} s, {lacks}",
+        "{}: {} of {} in {:.1} s, {}",
         archive.display(),
-        number::count(captured.files.len() as u64),
-        number::count(bytes),
+        number::counted(captured.files.len() as u64, "file"),
+        number::counted(bytes, "byte"),
         manifest.to_unix_s - manifest.from_unix_s,
+        lacks(captured),
     ));
-    if !manifest.has_files() {
-        report.invalid.push("nothing could be captured".into());
-    }
     for item in manifest.items.iter().filter(|item| !item.files.is_empty()) {
         report.read.push(row(&item.files.join(", "), &item.name, item.bytes));
     }
@@ -116,6 +116,40 @@ fn report(captured: &Captured, archive: &Path) -> Report {
     report.unread = manifest.gaps().map(gap).collect();
     report.notes.push(format!("firstcheck diagnose {}", archive.display()));
     report
+}
+
+/// What is missing: what was asked for and gave nothing by its name, the rest by its number.
+fn lacks(captured: &Captured) -> String {
+    let nothing: Vec<&str> =
+        captured.asked().filter(|item| item.files.is_empty()).map(|item| item.name.as_str()).collect();
+    let gaps = captured.manifest.gaps().count() as u64;
+    let listed = format!("{} listed as missing", number::count(gaps));
+    match (nothing.is_empty(), gaps) {
+        (true, 0) => "nothing is missing".into(),
+        (true, _) => listed,
+        (false, _) => format!("NOTHING GOT of {}; {listed}", nothing.join(", ")),
+    }
+}
+
+/// Fails where none of what was asked for gave anything: a rollback that waits for the capture would go on without one.
+///
+/// # Errors
+/// Naming what was asked for, why nothing came of it, and what the archive holds all the same.
+fn something_was_got(captured: &Captured, archive: &Path) -> anyhow::Result<()> {
+    let of_host = captured.manifest.has_files();
+    let asked: Vec<_> = captured.asked().collect();
+    if asked.is_empty() && of_host || asked.iter().any(|item| !item.files.is_empty()) {
+        return Ok(());
+    }
+    let reasons: Vec<&String> = asked.iter().flat_map(|item| &item.missing).collect();
+    let first = reasons.first().map_or(String::new(), |first| format!(" ({first})"));
+    let names: Vec<&str> = asked.iter().map(|item| item.name.as_str()).collect();
+    let of = if names.is_empty() { String::new() } else { format!(" of {}{first}", names.join(", ")) };
+    let kept = match of_host {
+        true => format!("{} holds facts of this host alone", archive.display()),
+        false => format!("{} is empty", archive.display()),
+    };
+    bail!("nothing was captured{of}: see to the addresses, files and process ids; {kept}");
 }
 
 fn row(files: &str, item: &str, bytes: u64) -> ReadRow {
