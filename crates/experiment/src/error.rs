@@ -143,7 +143,7 @@ pub enum Error {
         name: String,
         /// Why.
         #[source]
-        source: firstcheck_load::Error,
+        source: Box<firstcheck_load::Error>,
     },
     /// A deployment that answers and names no model, where none was asked for; found before anything was run.
     #[error("{name} at {address} does not say which model it serves, and nothing was run: name one with --model")]

@@ -1,7 +1,11 @@
 //! `firstcheck capture`: the black box before a rollback.
 
 use super::{fingerprint, free_path, run::interrupt};
-use crate::{app::Context, args::CaptureArgs, output::Output};
+use crate::{
+    app::Context,
+    args::CaptureArgs,
+    output::{self, Output},
+};
 use anyhow::{Context as _, bail};
 use firstcheck_model::{
     TOOL,
@@ -27,13 +31,12 @@ pub fn run(args: CaptureArgs, context: &Context) -> anyhow::Result<u8> {
     if args.gap > LONGEST_GAP {
         bail!("--gap is longer than {} s: a capture should be done within a minute", LONGEST_GAP.as_secs());
     }
-    let output = Output::open(&args.output, &args.log, context.terminal)?;
+    let destination = Output::open(&args.output, &args.log, context.terminal)?;
     let mut headers = fingerprint::headers(args.key_env.as_deref())?;
     for (name, value) in &args.header {
         headers = headers.add(name, value)?;
     }
     let archive = Archive::create(args.out)?;
-    interrupt::abandon(archive.part.clone());
     let limits = Limits { gap: args.gap, ..Limits::default() };
     let series = match args.prometheus {
         Some(base) => {
@@ -46,15 +49,29 @@ pub fn run(args: CaptureArgs, context: &Context) -> anyhow::Result<u8> {
     let spinner = context.progress.spinner();
     spinner.set_message("taking what can be got");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let captured = runtime.block_on(capture(&plan, TOOL));
+    let captured = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            Some(reason) = interrupt::signalled() => Err(reason),
+            captured = capture(&plan, TOOL) => Ok(captured),
+        }
+    });
     // A file system that hangs must not hold up what was got.
     runtime.shutdown_background();
     spinner.finish_and_clear();
+    let captured = match captured {
+        Ok(captured) => captured,
+        Err(reason) => {
+            archive.abandon();
+            output::tell(&format!("interrupted ({reason}): nothing was written"));
+            return Ok(interrupt::ENDED_BY_SIGNAL);
+        }
+    };
     let path = archive.write(&captured)?;
     something_was_got(&captured, &path)?;
     let report = report(&captured, &path);
     let code = exit_code(&report, None);
-    output.write(&report)?;
+    destination.write(&report)?;
     Ok(code)
 }
 
@@ -81,6 +98,12 @@ impl Archive {
             false => format!("cannot create {}", part.display()),
         })?;
         Ok(Self { path, part, file })
+    }
+
+    /// Leaves nothing of it.
+    fn abandon(self) {
+        // What cannot be removed has a name that says what it is.
+        let _ = fs::remove_file(&self.part);
     }
 
     fn write(self, captured: &Captured) -> anyhow::Result<PathBuf> {

@@ -17,8 +17,8 @@ pub(super) fn all_answer(arms: &[Target], plan: &Plan) -> Result<(), Error> {
         for device in &devices {
             let there = server.on(*device)?.target;
             let name = name(arm, plan);
-            let identity =
-                firstcheck_load::identify(&there).map_err(|source| Error::NoAnswer { name: name.clone(), source })?;
+            let identity = firstcheck_load::identify(&there)
+                .map_err(|source| Error::NoAnswer { name: name.clone(), source: Box::new(source) })?;
             if there.model.is_none() && identity.fingerprint.get(field::MODEL).is_none() {
                 return Err(Error::NoModel { name, address: there.address.to_string() });
             }

@@ -1,20 +1,15 @@
 //! Ctrl-C and a polite kill end a run and keep its bundle.
 
-use crate::output;
 use firstcheck_load::Stop;
-use std::{path::PathBuf, sync::mpsc, thread};
+use std::{sync::mpsc, thread};
 
-/// Exit code of what a signal has ended and that had no report to give: 128 and the number of an interrupt, as of a shell.
-const ENDED_BY_SIGNAL: i32 = 130;
+/// Exit code of what a signal has ended and that has no report to give: 128 and the number of an interrupt, as of a shell.
+pub(in crate::commands) const ENDED_BY_SIGNAL: u8 = 130;
 
-/// Ends the process at the first signal, without the file that was on its way.
-pub(in crate::commands) fn abandon(unfinished: PathBuf) {
-    on_signal(move |reason| {
-        // What cannot be removed has a name that says what it is.
-        let _ = std::fs::remove_file(&unfinished);
-        output::tell(&format!("interrupted ({reason}): nothing was written"));
-        std::process::exit(ENDED_BY_SIGNAL);
-    });
+/// The first signal from the first poll on; `None` where none can be heard of.
+pub(in crate::commands) async fn signalled() -> Option<&'static str> {
+    let (ready, _) = mpsc::channel();
+    first_signal(ready).await
 }
 
 /// Watches for the first signal, on a thread of its own that ends with the process.
