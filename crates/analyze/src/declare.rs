@@ -143,7 +143,18 @@ impl Check {
 
 /// A value with its unit, as pages print it (`1` is the unit of shares and is not written).
 fn with_unit(value: f64, unit: &str) -> String {
-    if unit == "1" { format!("{value}") } else { format!("{value} {unit}") }
+    /// Units of bytes, the largest first.
+    const SIZES: [(f64, &str); 4] =
+        [(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1_000_000.0, "MB"), (1024.0, "KiB")];
+    match unit {
+        "1" => format!("{value}"),
+        // Only what a larger unit says without a digit lost.
+        "B" => match SIZES.iter().find(|(size, _)| value >= *size && value % size == 0.0) {
+            Some((size, larger)) => format!("{} {larger}", value / size),
+            None => format!("{value} B"),
+        },
+        _ => format!("{value} {unit}"),
+    }
 }
 
 /// Declares a check: its static, its `Params` and its closed `Cause` enum. One check a module.

@@ -15,12 +15,16 @@ use crate::{
 };
 use firstcheck_model::{
     TOOL,
+    comparability::Ruling,
     evidence::{Evidence, RunEvidence},
     finding::Outcome,
     first_look::Began,
     report::{Claim, MetricRow, Report, SideReport},
 };
 use std::borrow::Cow;
+
+/// The rule of the comparison that one run does not stand on both sides.
+const ONE_RUN: &str = "one-run-on-both-sides";
 
 /// What `evidence` says by itself: its runs stand as `candidate`, and every check is asked. A run that got worse by itself
 /// is compared with what it was before.
@@ -85,11 +89,17 @@ fn compared(report: &mut Report, base: &Evidence, side: &Evidence, policy: &Poli
         report.metrics = side_by_side(&base.runs, &side.runs, policy);
     } else {
         let judged = compare(&before, &now, policy);
+        report.invalid.extend(judged.comparability.into_iter().filter(is_of_twins).map(|ruling| ruling.reason));
         report.metrics = judged.metrics.into_iter().map(shown).collect();
         report.stages = judged.stages;
     }
     report.figures = figures(&base.runs, &side.runs);
     report.changes = changes(&report.metrics, &report.stages, base, side);
+}
+
+/// Whether one run stands on both sides: whatever differs between them, nothing of it can be seen.
+fn is_of_twins(ruling: &Ruling) -> bool {
+    ruling.rule == ONE_RUN
 }
 
 /// Runs that have requests.

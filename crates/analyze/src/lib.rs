@@ -13,6 +13,7 @@ pub mod isolate;
 pub mod judge;
 pub mod measure;
 pub mod onset;
+pub mod planned;
 pub mod rank;
 pub mod registry;
 pub mod settings;

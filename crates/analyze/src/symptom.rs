@@ -89,7 +89,8 @@ fn worths(asked: &[String], check: &Check) -> Vec<f64> {
     asked.iter().map(worth).collect()
 }
 
-fn words(text: &str) -> Vec<String> {
+/// Its words that say something, without their endings.
+pub(crate) fn words(text: &str) -> Vec<String> {
     let parts = text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
     parts.filter(|word| word.len() > 1 && !EMPTY.contains(&word.as_str())).map(|word| stem(&word)).collect()
 }
@@ -101,6 +102,7 @@ fn stem(word: &str) -> String {
     cut.unwrap_or(word).to_owned()
 }
 
-fn same(one: &str, other: &str) -> bool {
+/// Whether two words are one, but for a slip or an ending.
+pub(crate) fn same(one: &str, other: &str) -> bool {
     one == other || strsim::jaro_winkler(one, other) >= ALIKE[usize::from(one.len() >= LONG)]
 }

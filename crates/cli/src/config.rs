@@ -188,13 +188,15 @@ fn key_of(unknown: &UnknownSetting) -> Option<Vec<&str>> {
     }
 }
 
-/// serde's message; for an unknown key with the nearest key that exists, or all that do.
+/// serde's message; for an unknown key or one of several values with the nearest key that exists, or all that do.
 fn reason(message: &str) -> String {
-    let Some(rest) = message.strip_prefix("unknown field `") else { return message.to_owned() };
+    let unknown = [("unknown field `", "key"), ("unknown variant `", "value")];
+    let found = unknown.iter().find_map(|(start, what)| Some((message.strip_prefix(start)?, *what)));
+    let Some((rest, what)) = found else { return message.to_owned() };
     let Some((key, expected)) = rest.split_once('`') else { return message.to_owned() };
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
     match nearest(key, known.iter().copied()) {
-        Some(near) => format!("unknown key `{key}`; did you mean `{near}`?"),
-        None => format!("unknown key `{key}`; known: {}", known.join(", ")),
+        Some(near) => format!("unknown {what} `{key}`; did you mean `{near}`?"),
+        None => format!("unknown {what} `{key}`; known: {}", known.join(", ")),
     }
 }

@@ -15,8 +15,8 @@ use std::{
 
 /// Columns beyond which prose is not drawn out, however wide the terminal is.
 const WIDEST: usize = 120;
-/// Columns below which wrapping only makes it worse.
-const NARROWEST: usize = 40;
+/// Columns below which no line can be laid out.
+const NARROWEST: usize = 20;
 
 /// What standard output can show.
 #[derive(Debug, Clone, Copy)]
@@ -38,15 +38,13 @@ impl Terminal {
             Color::Never => false,
             Color::Auto => terminal && set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb"),
         };
-        let width = match columns() {
-            Some(columns) if terminal => columns.min(WIDEST),
-            _ => Style::default().width,
-        };
-        Style { color, width, ..Style::default() }
+        let columns = columns().filter(|_| terminal);
+        let width = columns.map_or(Style::default().width, |columns| columns.min(WIDEST));
+        Style { color, width, columns, ..Style::default() }
     }
 }
 
-/// Columns of the terminal, where they are known and enough to wrap at.
+/// Columns of the terminal, where they are known; one that says it has next to none does not know.
 fn columns() -> Option<usize> {
     let (terminal_size::Width(columns), _) = terminal_size::terminal_size()?;
     Some(usize::from(columns)).filter(|columns| *columns >= NARROWEST)
@@ -106,9 +104,9 @@ impl Output {
 /// A file that is open and not yet written.
 struct Destination {
     path: PathBuf,
-    file: File,
-    /// Whether it goes again when nothing is written: it was not there before.
-    fleeting: bool,
+    /// None where it was not there before: it is made when it is written, so that nothing empty stays of a call that was
+    /// killed.
+    file: Option<File>,
 }
 
 impl Destination {
@@ -119,27 +117,26 @@ impl Destination {
         let fleeting = !path.exists();
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.with_context(|| format!("cannot create {}", path.display()))?;
-        Ok(Self { path: path.into(), file, fleeting })
-    }
-
-    fn write(mut self, text: &str) -> anyhow::Result<()> {
-        self.fleeting = false;
-        // A device or a pipe has no length to cut.
-        let emptied = match self.file.metadata() {
-            Ok(metadata) if metadata.is_file() => self.file.set_len(0),
-            other => other.map(drop),
-        };
-        let written = emptied.and_then(|()| self.file.write_all(text.as_bytes()));
-        written.with_context(|| format!("cannot write {}", self.path.display()))
-    }
-}
-
-impl Drop for Destination {
-    fn drop(&mut self) {
-        if self.fleeting {
-            // An empty file that stays is no harm.
-            let _ = fs::remove_file(&self.path);
+        if fleeting {
+            // An empty file that cannot be removed is no harm.
+            let _ = fs::remove_file(path);
         }
+        Ok(Self { path: path.into(), file: (!fleeting).then_some(file) })
+    }
+
+    fn write(self, text: &str) -> anyhow::Result<()> {
+        let file = match self.file {
+            Some(file) => Ok(file),
+            None => File::create(&self.path),
+        };
+        let written = file.and_then(|mut file| {
+            // A device or a pipe has no length to cut.
+            if file.metadata()?.is_file() {
+                file.set_len(0)?;
+            }
+            file.write_all(text.as_bytes())
+        });
+        written.with_context(|| format!("cannot write {}", self.path.display()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Progress on standard error, where that is a terminal.
 
+use crate::output;
 use firstcheck_experiment::event::{Event, RatioSoFar};
 use firstcheck_ingest::Watch;
 use firstcheck_model::{report::Quantity, unit::Seconds};
@@ -15,16 +16,23 @@ use std::{
 /// Work that ends sooner shows no progress.
 const SOON: Duration = Duration::from_millis(500);
 
-/// A line that says what goes on; nothing where standard error is no terminal, or with `--quiet`.
+/// Between two plain lines of one run: often enough that a job's log shows life, and no more.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// A line that says what goes on; where standard error is no terminal experiments say so in plain lines now and then.
+/// Nothing with `--quiet`.
 #[derive(Debug, Clone)]
 pub struct Progress {
     shown: bool,
+    /// Whether lines without escapes are written instead.
+    plain: bool,
 }
 
 impl Progress {
     /// Progress as asked.
     pub fn new(quiet: bool) -> Self {
-        Self { shown: !quiet && std::io::stderr().is_terminal() }
+        let terminal = std::io::stderr().is_terminal();
+        Self { shown: !quiet && terminal, plain: !quiet && !terminal }
     }
 
     /// A bar of `length` steps.
@@ -96,12 +104,30 @@ pub struct Experiment {
     done: u64,
     /// What each side of a live pair is at; both run at the same time.
     live: BTreeMap<&'static str, String>,
+    plain: bool,
+    /// When the last plain line was written.
+    told: Instant,
 }
 
 impl Experiment {
     /// Nothing has happened yet.
     pub fn new(progress: &Progress) -> Self {
-        Self { bar: progress.bar(0), so_far: String::new(), done: 0, live: BTreeMap::new() }
+        Self {
+            bar: progress.bar(0),
+            so_far: String::new(),
+            done: 0,
+            live: BTreeMap::new(),
+            plain: progress.plain,
+            told: Instant::now(),
+        }
+    }
+
+    /// A line without escapes, where there is no terminal for a bar.
+    fn line(&mut self, text: &str) {
+        if self.plain {
+            output::tell(text);
+            self.told = Instant::now();
+        }
     }
 
     /// Shows an event.
@@ -109,6 +135,7 @@ impl Experiment {
         match event {
             Event::Phase { title } => {
                 self.bar.println(title);
+                self.line(title);
                 self.bar.set_position(0);
                 self.bar.set_message("");
                 self.so_far.clear();
@@ -130,6 +157,9 @@ impl Experiment {
                 let warming = if *warm_up { " warm-up" } else { "" };
                 let left = of.as_secs().saturating_sub(self.bar.position());
                 let message = format!("{left} s left{warming} · {}{}", sides.join(" · "), self.so_far);
+                if self.told.elapsed() >= PLAIN_EVERY {
+                    self.line(&message);
+                }
                 self.bar.set_message(message);
             }
             Event::RunDone { pair, pairs, name, runs, .. } => {
@@ -139,13 +169,15 @@ impl Experiment {
                 self.live.clear();
                 self.bar.set_message(format!("{} of {pairs}, {name} done{}", pair + 1, self.so_far));
             }
-            Event::PairDone { ratio, .. } => {
+            Event::PairDone { pair, pairs, ratio } => {
                 if let Some(RatioSoFar { ratio, interval }) = ratio {
                     let interval = interval.map_or(String::new(), |bounds| {
                         format!(" ({})", number::change_interval(bounds.map(Quantity::Finite)))
                     });
                     self.so_far = format!(", so far TTFT p95 {}{interval}", number::change(*ratio));
                 }
+                let done = format!("{} of {pairs} done{}", pair + 1, self.so_far);
+                self.line(&done);
             }
         }
     }

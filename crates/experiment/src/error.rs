@@ -136,6 +136,23 @@ pub enum Error {
         /// Models that it serves.
         served: String,
     },
+    /// A deployment that is not started here and does not answer, found before anything was run.
+    #[error("{name} does not answer, and nothing was run: start its server, or mend its address")]
+    NoAnswer {
+        /// Which side or arm.
+        name: String,
+        /// Why.
+        #[source]
+        source: Box<firstcheck_load::Error>,
+    },
+    /// A deployment that answers and names no model, where none was asked for; found before anything was run.
+    #[error("{name} at {address} does not say which model it serves, and nothing was run: name one with --model")]
+    NoModel {
+        /// Which side or arm.
+        name: String,
+        /// Where.
+        address: String,
+    },
     /// Another server listens where one is to be started.
     #[error(
         "something listens on {address} already, and would be measured instead of what is started: stop it, or choose another port"

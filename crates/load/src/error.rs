@@ -18,6 +18,14 @@ pub enum Error {
     /// The deployment's name cannot be resolved.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
+    /// The deployment answers nothing at all.
+    #[error("{address} does not answer: {notes}")]
+    NoAnswer {
+        /// Where it was asked.
+        address: String,
+        /// What came of asking.
+        notes: String,
+    },
     /// The deployment does not say which models it serves, and none was named.
     #[error("{notes}; so {address} does not say which model it serves: see to the server, or name a model")]
     NoModel {

@@ -39,6 +39,8 @@ pub(crate) fn of_verdict(report: &Report) -> Weight {
     match report.verdict {
         Verdict::Fail => Weight::Fails,
         Verdict::Inconclusive | Verdict::NotComparable => Weight::Untold,
+        // A comparison that gates nothing decides nothing.
+        Verdict::None if matches!(report.verb.as_str(), "compare" | "ab") => Weight::Untold,
         Verdict::Pass | Verdict::None if !report.invalid.is_empty() => Weight::Untold,
         Verdict::Pass | Verdict::None => Weight::Fine,
     }
@@ -70,7 +72,8 @@ pub(crate) fn whole(report: &Report) -> (Vec<&MetricRow>, usize) {
 
 /// How many slices are worse, in words.
 pub(crate) fn worse_slices(n: usize) -> Option<String> {
-    (n > 0).then(|| format!("{} rows of slices are worse than their margin as well", number::count(n as u64)))
+    let are = if n == 1 { "is" } else { "are" };
+    (n > 0).then(|| format!("{} of slices {are} worse than their margin as well", number::counted(n as u64, "row")))
 }
 
 /// The conclusion with its reasons, a line each.

@@ -79,6 +79,28 @@ impl Table {
         (head, rows.collect())
     }
 
+    /// The table for a place that is too narrow for it: each row is its first cell, and below it each of the others with
+    /// the name of its column, wrapped. The lines of each row together.
+    pub(crate) fn stacked(&self, columns: usize) -> Vec<Vec<String>> {
+        let kept = self.kept();
+        let of = |row: &Vec<String>| {
+            let mut lines = Vec::new();
+            let filled = kept.iter().filter(|at| !row[**at].is_empty());
+            for (nth, at) in filled.enumerate() {
+                let name = &self.columns[*at].0;
+                let named =
+                    if nth == 0 || name.is_empty() { row[*at].clone() } else { format!("{name}: {}", row[*at]) };
+                let indent = if nth == 0 { "" } else { "  " };
+                let room = columns.saturating_sub(indent.len()).max(1);
+                lines.extend(
+                    wrap(&named, room).iter().flat_map(|line| cut(line, room)).map(|line| format!("{indent}{line}")),
+                );
+            }
+            lines
+        };
+        self.rows.iter().map(of).collect()
+    }
+
     /// Its columns and rows as they are shown.
     pub(crate) fn shown(&self) -> Shown<'_> {
         let kept = self.kept();
@@ -128,30 +150,31 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Commands that a workflow of GitHub Actions takes from what a step prints, where a line begins with them.
-const WORKFLOW_COMMANDS: [&str; 9] =
-    ["error", "warning", "notice", "debug", "group", "endgroup", "add-mask", "stop-commands", "set-"];
-
 /// Text from outside made safe for a terminal and for the log of a job: what steers it becomes spaces, and what a workflow
 /// would take for its commands is parted.
 pub(crate) fn tame(text: &str) -> String {
     without_commands(text.chars().map(|c| if steers(c) { ' ' } else { c }).collect())
 }
 
-/// Text in which nothing is a command of a workflow of GitHub Actions, wherever a line may begin.
+/// Text in which nothing is a command of a workflow of GitHub Actions (`::error::`, `##[group]`), whatever its name and
+/// wherever a line may begin. Names like `std::vector` stay as they are.
 pub fn without_commands(text: String) -> String {
-    if !text.contains("::") {
+    if !text.contains("::") && !text.contains("##[") {
         return text;
     }
     let mut out = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while let Some((before, after)) = rest.split_once("::") {
-        out.push_str(before);
-        let parts = WORKFLOW_COMMANDS.iter().any(|command| after.starts_with(command));
-        out.push_str(if parts { ":\u{200b}:" } else { "::" });
-        rest = after;
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        let rest = text.get(at..).unwrap_or_default();
+        let named = || rest.get(2..).is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
+        let begins = before.is_whitespace() && rest.starts_with("::") && named();
+        out.push(c);
+        if begins || rest.starts_with("##[") {
+            out.push(APART);
+        }
+        before = c;
     }
-    out + rest
+    out
 }
 
 /// Whether a character steers what is around it and shows nothing: control characters (escape sequences, line breaks),
@@ -178,6 +201,15 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// A line in pieces of at most `columns`: a word that is longer than a line has to be broken somewhere.
+pub(crate) fn cut(line: &str, columns: usize) -> Vec<String> {
+    let all: Vec<char> = line.chars().collect();
+    if all.is_empty() {
+        return vec![String::new()];
+    }
+    all.chunks(columns.max(1)).map(|piece| piece.iter().collect()).collect()
 }
 
 /// Words of `text`; an equals sign with both its neighbours is one, and a number with its percent sign.

@@ -57,12 +57,14 @@ pub struct Style {
     pub width: usize,
     /// Whether rows are shown that decide nothing.
     pub all: bool,
+    /// Columns that no table may exceed, as those of a terminal; `None`: a file or a pipe has none.
+    pub columns: Option<usize>,
 }
 
 impl Default for Style {
     /// No colour, 100 columns, what decides: what a file or a pipe gets.
     fn default() -> Self {
-        Self { color: false, width: 100, all: false }
+        Self { color: false, width: 100, all: false, columns: None }
     }
 }
 

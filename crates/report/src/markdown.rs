@@ -275,9 +275,5 @@ fn next(follow_up: &FollowUp) -> String {
 /// A follow-up with its command and what that costs.
 fn follow(follow_up: &FollowUp) -> String {
     let command = tame(&follow_up.command).replace('`', "'");
-    let cost = match follow_up.requests {
-        0 => "sends nothing".to_owned(),
-        n => format!("sends {} requests", number::count(u64::from(n))),
-    };
-    format!("{}: `{command}` ({cost})", escape(&follow_up.measure))
+    format!("{}: `{command}` ({})", escape(&follow_up.measure), words::cost(follow_up.requests))
 }

@@ -12,6 +12,9 @@ use firstcheck_model::{
 /// Column of the smallest detectable difference.
 pub(crate) const MDE: usize = 5;
 
+/// Columns that go first where there is no room for all, by what a reader misses least; the JSON report has them.
+pub(crate) const LEAST_MISSED: [(usize, &str); 3] = [(MDE, "finds"), (6, "n"), (4, "interval")];
+
 /// The table with its footnotes.
 pub(crate) struct Metrics {
     /// One row a metric row that is shown, in the report's order.
@@ -46,10 +49,11 @@ fn interval_head(rows: &[MetricRow]) -> String {
     }
 }
 
-/// Whether a page shows a row: all that is judged, and of the rest what a reader looks for first. Of slices, what fails.
+/// Whether a page shows a row: all that is judged, and of the rest what a reader looks for first. Of slices, what fails
+/// and is not what their whole says.
 fn is_shown(row: &MetricRow, report: &Report) -> bool {
     if row.slice.is_some() {
-        return row.claim == Claim::Regressed;
+        return row.claim == Claim::Regressed && !repeats(row, report);
     }
     let judged =
         row.margin.is_some() || !matches!(row.claim, Claim::Shown | Claim::NotClaimable | Claim::NotComparable);
@@ -74,6 +78,14 @@ fn is_shown(row: &MetricRow, report: &Report) -> bool {
         Metric::InputThroughput | Metric::SendLag => false,
     };
     judged || headline
+}
+
+/// Whether a slice that is worse says no more than its whole: that is worse too, and no other slice is known to be fine.
+fn repeats(slice: &MetricRow, report: &Report) -> bool {
+    let same = |row: &&MetricRow| (row.metric, &row.stat, &row.cell) == (slice.metric, &slice.stat, &slice.cell);
+    let (slices, whole): (Vec<_>, Vec<_>) = report.metrics.iter().filter(same).partition(|row| row.slice.is_some());
+    let fine = |claim| matches!(claim, Claim::NonInferior | Claim::Improved | Claim::RegressedWithinMargin);
+    whole.iter().any(|row| row.claim == Claim::Regressed) && !slices.iter().any(|row| fine(row.claim))
 }
 
 fn has(report: &Report, metric: Metric, stat: &str) -> bool {

@@ -31,6 +31,17 @@ pub fn count(n: u64) -> String {
     grouped(n as f64, 0)
 }
 
+/// So many of something, the noun in the number that fits: `1 file`, `1,200 files`.
+///
+/// # Example
+/// ```
+/// use firstcheck_report::number::counted;
+/// assert_eq!((counted(1, "file"), counted(0, "file")), ("1 file".into(), "0 files".into()));
+/// ```
+pub fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
 /// `value` with three significant digits, whole numbers whole.
 fn three_digits(value: f64) -> String {
     let size = value.abs();

@@ -121,13 +121,14 @@ fn window(side: &SideReport) -> String {
 }
 
 fn total(side: &SideReport) -> u64 {
-    side.runs.iter().map(|run| run.requests).sum()
+    side.runs.iter().map(|run| run.requests).fold(0, u64::saturating_add)
 }
 
 fn sums<'a>(maps: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> Vec<(&'a str, u64)> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for (name, n) in maps.flatten() {
-        *sums.entry(name).or_default() += n;
+        let sum = sums.entry(name).or_default();
+        *sum = sum.saturating_add(*n);
     }
     let mut sums: Vec<_> = sums.into_iter().filter(|(_, n)| *n > 0).collect();
     sums.sort_by_key(|(name, n)| (std::cmp::Reverse(*n), *name));
@@ -159,12 +160,16 @@ pub(crate) fn failures(sides: &Sides) -> Vec<String> {
         let all = total(side);
         // Fates that are not told are no failures.
         let fates = sums(side.runs.iter().map(|run| &run.fates));
-        let lost: u64 = fates.iter().filter(|(name, _)| *name != Fate::Completed.name()).map(|(_, n)| n).sum();
+        let lost: u64 = fates
+            .iter()
+            .filter(|(name, _)| *name != Fate::Completed.name())
+            .map(|(_, n)| n)
+            .fold(0, u64::saturating_add);
         if lost > 0 && all > 0 {
             let reasons = reasons(side);
             let because = if reasons.is_empty() { reasons } else { format!(": {reasons}") };
             let (lost, share) = (number::count(lost), number::share(lost as f64 / all as f64));
-            said.push(format!("{name}{lost} of {} requests ({share}) not answered{because}", number::count(all)));
+            said.push(format!("{name}{lost} of {} ({share}) not answered{because}", number::counted(all, "request")));
         }
         let stopped = side.runs.iter().find_map(|run| Some((run, words::interrupted(&run.state)?)));
         if let Some((run, reason)) = stopped {

@@ -10,7 +10,7 @@ pub(crate) fn short(source: &Source) -> String {
         Source::Lines { path, lines } => format!("{path}:{}–{}", lines.start, lines.end - 1),
         Source::Series { run, name, .. } => format!("{name} of {}", run.0),
         Source::Requests { run, count: 1, .. } => format!("1 request of {}", run.0),
-        Source::Requests { run, count, .. } => format!("{} requests of {}", number::count(*count), run.0),
+        Source::Requests { run, count, .. } => format!("{} of {}", number::counted(*count, "request"), run.0),
         Source::Run { run, field } => format!("{field} in run.json of {}", run.0),
         Source::Derived { by, .. } => by.clone(),
     }

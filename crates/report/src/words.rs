@@ -2,11 +2,12 @@
 
 use crate::number;
 use firstcheck_model::{
+    figure::Figures,
     finding::{Cause, Explained, Finding, Outcome, Severity},
     measurement::{Missing, Why},
     metric::Metric,
     report::{Claim, MetricRow, Verdict},
-    run::{Origin, RunState},
+    run::{Origin, Role, RunState},
 };
 
 /// The verdict in capitals; `None` where nothing was judged.
@@ -84,6 +85,25 @@ pub(crate) fn missing(missing: &Missing) -> String {
         Why::Unreadable => "unreadable".into(),
     };
     format!("{} ({why})", missing.what)
+}
+
+/// What a command costs a deployment.
+pub(crate) fn cost(requests: u32) -> String {
+    match requests {
+        0 => "sends nothing".into(),
+        n => format!("sends {}", number::counted(u64::from(n), "request")),
+    }
+}
+
+/// What a side is called in a figure: where there is no other it is no candidate, but the run that was measured.
+pub(crate) fn side(figures: &Figures, role: Role) -> &'static str {
+    if has_base(figures) { role.name() } else { "run" }
+}
+
+/// Whether any figure shows a base.
+pub(crate) fn has_base(figures: &Figures) -> bool {
+    figures.distributions.iter().any(|row| row.base.is_some())
+        || figures.timelines.iter().any(|row| row.side == Role::Base)
 }
 
 /// Where a run's rows come from.

@@ -102,6 +102,19 @@ fn no_shared_section_is_named_like_a_check() {
     assert!(SHARED.iter().all(|shared| by_code_or_slug(shared.section).is_none()));
 }
 
+/// A parameter brings its unit into the text: one that stands behind it as well is said twice.
+#[test]
+fn a_page_says_no_unit_twice() {
+    for check in CHECKS {
+        let page = check.page(&Settings::default());
+        let words: Vec<&str> = page.split_whitespace().collect();
+        let units: BTreeSet<&str> = check.params.iter().map(|param| param.unit).filter(|unit| *unit != "1").collect();
+        for pair in words.windows(2) {
+            assert!(pair[0] != pair[1] || !units.contains(pair[0]), "{}: {pair:?}", check.slug);
+        }
+    }
+}
+
 /// The pages in the documentation are those of `explain`. With `UPDATE=1` they are written.
 #[test]
 fn the_documentation_holds_every_page() {

@@ -16,6 +16,7 @@ mod run;
 mod sim;
 mod sweep;
 mod value;
+mod verbs;
 
 pub use ab::{AbArgs, AbPeriodArgs, AbRecordArgs, PlanArgs, SidesArgs};
 pub use capture::CaptureArgs;
@@ -195,7 +196,8 @@ pub fn command() -> clap::Command {
 /// # Errors
 /// clap's, which include `--help` and `--version`.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let matches = help::command().try_get_matches_from(arguments).map_err(without_secrets)?;
+    let matches =
+        help::command().try_get_matches_from(arguments).map_err(without_secrets).map_err(verbs::with_the_verb_meant)?;
     Cli::from_arg_matches(&matches)
 }
 

@@ -1,7 +1,11 @@
 //! `firstcheck capture`: the black box before a rollback.
 
-use super::{fingerprint, free_path};
-use crate::{app::Context, args::CaptureArgs, output::Output};
+use super::{fingerprint, free_path, run::interrupt};
+use crate::{
+    app::Context,
+    args::CaptureArgs,
+    output::{self, Output},
+};
 use anyhow::{Context as _, bail};
 use firstcheck_model::{
     TOOL,
@@ -27,7 +31,7 @@ pub fn run(args: CaptureArgs, context: &Context) -> anyhow::Result<u8> {
     if args.gap > LONGEST_GAP {
         bail!("--gap is longer than {} s: a capture should be done within a minute", LONGEST_GAP.as_secs());
     }
-    let output = Output::open(&args.output, &args.log, context.terminal)?;
+    let destination = Output::open(&args.output, &args.log, context.terminal)?;
     let mut headers = fingerprint::headers(args.key_env.as_deref())?;
     for (name, value) in &args.header {
         headers = headers.add(name, value)?;
@@ -45,14 +49,29 @@ pub fn run(args: CaptureArgs, context: &Context) -> anyhow::Result<u8> {
     let spinner = context.progress.spinner();
     spinner.set_message("taking what can be got");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let captured = runtime.block_on(capture(&plan, TOOL));
+    let captured = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            Some(reason) = interrupt::signalled() => Err(reason),
+            captured = capture(&plan, TOOL) => Ok(captured),
+        }
+    });
     // A file system that hangs must not hold up what was got.
     runtime.shutdown_background();
     spinner.finish_and_clear();
+    let captured = match captured {
+        Ok(captured) => captured,
+        Err(reason) => {
+            archive.abandon();
+            output::tell(&format!("interrupted ({reason}): nothing was written"));
+            return Ok(interrupt::ENDED_BY_SIGNAL);
+        }
+    };
     let path = archive.write(&captured)?;
+    something_was_got(&captured, &path)?;
     let report = report(&captured, &path);
     let code = exit_code(&report, None);
-    output.write(&report)?;
+    destination.write(&report)?;
     Ok(code)
 }
 
@@ -74,8 +93,17 @@ impl Archive {
         part.push(".part");
         let part = PathBuf::from(part);
         let file = OpenOptions::new().write(true).create_new(true).open(&part);
-        let file = file.with_context(|| format!("cannot create {}", part.display()))?;
+        let file = file.with_context(|| match part.exists() {
+            true => format!("another capture writes {}, or was killed and left it: remove it then", part.display()),
+            false => format!("cannot create {}", part.display()),
+        })?;
         Ok(Self { path, part, file })
+    }
+
+    /// Leaves nothing of it.
+    fn abandon(self) {
+        // What cannot be removed has a name that says what it is.
+        let _ = fs::remove_file(&self.part);
     }
 
     fn write(self, captured: &Captured) -> anyhow::Result<PathBuf> {
@@ -95,20 +123,15 @@ impl Archive {
 fn report(captured: &Captured, archive: &Path) -> Report {
     let manifest = &captured.manifest;
     let mut report = Report::new("capture", TOOL);
-    let gaps = manifest.gaps().count() as u64;
     let bytes: u64 = manifest.items.iter().map(|item| item.bytes).sum();
-    let lacks =
-        if gaps == 0 { "nothing is missing".into() } else { format!("{} listed as missing", number::count(gaps)) };
     report.why.push(format!(
-        "{}: {} files of {} bytes in {:.1} s, {lacks}",
+        "{}: {} of {} in {:.1} s, {}",
         archive.display(),
-        number::count(captured.files.len() as u64),
-        number::count(bytes),
+        number::counted(captured.files.len() as u64, "file"),
+        number::counted(bytes, "byte"),
         manifest.to_unix_s - manifest.from_unix_s,
+        lacks(captured),
     ));
-    if !manifest.has_files() {
-        report.invalid.push("nothing could be captured".into());
-    }
     for item in manifest.items.iter().filter(|item| !item.files.is_empty()) {
         report.read.push(row(&item.files.join(", "), &item.name, item.bytes));
     }
@@ -116,6 +139,40 @@ fn report(captured: &Captured, archive: &Path) -> Report {
     report.unread = manifest.gaps().map(gap).collect();
     report.notes.push(format!("firstcheck diagnose {}", archive.display()));
     report
+}
+
+/// What is missing: what was asked for and gave nothing by its name, the rest by its number.
+fn lacks(captured: &Captured) -> String {
+    let nothing: Vec<&str> =
+        captured.asked().filter(|item| item.files.is_empty()).map(|item| item.name.as_str()).collect();
+    let gaps = captured.manifest.gaps().count() as u64;
+    let listed = format!("{} listed as missing", number::count(gaps));
+    match (nothing.is_empty(), gaps) {
+        (true, 0) => "nothing is missing".into(),
+        (true, _) => listed,
+        (false, _) => format!("NOTHING GOT of {}; {listed}", nothing.join(", ")),
+    }
+}
+
+/// Fails where none of what was asked for gave anything: a rollback that waits for the capture would go on without one.
+///
+/// # Errors
+/// Naming what was asked for, why nothing came of it, and what the archive holds all the same.
+fn something_was_got(captured: &Captured, archive: &Path) -> anyhow::Result<()> {
+    let of_host = captured.manifest.has_files();
+    let asked: Vec<_> = captured.asked().collect();
+    if asked.is_empty() && of_host || asked.iter().any(|item| !item.files.is_empty()) {
+        return Ok(());
+    }
+    let reasons: Vec<&String> = asked.iter().flat_map(|item| &item.missing).collect();
+    let first = reasons.first().map_or(String::new(), |first| format!(" ({first})"));
+    let names: Vec<&str> = asked.iter().map(|item| item.name.as_str()).collect();
+    let of = if names.is_empty() { String::new() } else { format!(" of {}{first}", names.join(", ")) };
+    let kept = match of_host {
+        true => format!("{} holds facts of this host alone", archive.display()),
+        false => format!("{} is empty", archive.display()),
+    };
+    bail!("nothing was captured{of}: see to the addresses, files and process ids; {kept}");
 }
 
 fn row(files: &str, item: &str, bytes: u64) -> ReadRow {

@@ -29,8 +29,8 @@ pub fn run(args: DemoArgs, context: &Context) -> anyhow::Result<u8> {
         outcome.report.notes.push(live_note(live));
     }
     outcome.report.notes.push(format!(
-        "{} bundles in {}: firstcheck report {} describes one",
-        outcome.bundles.len(),
+        "{} in {}: firstcheck report {} describes one",
+        number::counted(outcome.bundles.len() as u64, "bundle"),
         out.display(),
         outcome.bundles.first().map_or_else(|| out.display().to_string(), |first| first.display().to_string()),
     ));

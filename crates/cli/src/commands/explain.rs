@@ -8,6 +8,7 @@ use crate::{
 use anyhow::bail;
 use firstcheck_analyze::{
     declare::Check,
+    planned::planned,
     registry::{CHECKS, by_code_or_slug},
     settings::{Settings, nearest},
     symptom,
@@ -43,12 +44,18 @@ fn check(name: &str) -> anyhow::Result<&'static Check> {
     if let Some(check) = by_code_or_slug(name) {
         return Ok(check);
     }
+    if let Some((code, about)) = planned(name) {
+        bail!("{code} ({about}) has no check yet: `firstcheck explain` lists those that are built");
+    }
     if let Some(near) = nearest(name, CHECKS.iter().flat_map(|check| [check.code, check.slug])) {
         bail!("no check `{name}`; did you mean `{near}`?");
     }
     match symptom::meant(name).as_slice() {
         [] => bail!("no check `{name}`: `firstcheck explain` lists them"),
-        [one] => Ok(one),
+        [one] => {
+            output::tell(&format!("taking `{name}` to mean {} ({}): {}", one.code, one.slug, one.symptom));
+            Ok(one)
+        }
         several => {
             let codes: Vec<String> = several.iter().map(|check| format!("{} ({})", check.code, check.slug)).collect();
             bail!("no check `{name}`; several know the symptom: {}", codes.join(", "))

@@ -5,6 +5,7 @@ use crate::{app::Context, args::ImportArgs, output::Output};
 use anyhow::{Context as _, bail};
 use firstcheck_analyze::compare::{Policy, describe};
 use firstcheck_bundle::write_recording;
+use firstcheck_experiment::drive::LEDGER;
 use firstcheck_ingest::gather_recordings;
 use firstcheck_model::{TOOL, exit_code::exit_code, recording::Recording, report::Report};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ pub fn run(args: ImportArgs, context: &Context) -> anyhow::Result<u8> {
     for path in &args.files {
         reading::must_exist(path)?;
     }
+    must_be_free(&args.out)?;
     std::fs::create_dir_all(&args.out).with_context(|| format!("cannot create {}", args.out.display()))?;
     let mut report = Report::new("import", TOOL);
     let mut imported = 0_usize;
@@ -40,6 +42,21 @@ pub fn run(args: ImportArgs, context: &Context) -> anyhow::Result<u8> {
     let code = exit_code(&report, None);
     output.write(&report)?;
     Ok(code)
+}
+
+/// Fails in a bundle and in the folder of an experiment: what is put there would be taken for a part of it.
+///
+/// # Errors
+/// Naming the folder.
+fn must_be_free(out: &Path) -> anyhow::Result<()> {
+    let real = std::fs::canonicalize(out).unwrap_or_else(|_| out.to_owned());
+    if let Some(bundle) = real.ancestors().find(|folder| folder.join("run.json").is_file()) {
+        bail!("{} is or lies in the bundle of a run ({}): name another folder", out.display(), bundle.display());
+    }
+    if real.join(LEDGER).is_file() {
+        bail!("{} is the folder of an experiment, whose runs are its own: name another folder", out.display());
+    }
+    Ok(())
 }
 
 /// `OUT/NAME`, the file's name without its ending; numbered where that is taken.

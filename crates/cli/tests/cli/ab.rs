@@ -46,6 +46,32 @@ fn a_fault_fails_and_compare_says_the_same_of_the_folder() {
 }
 
 #[test]
+fn sides_are_told_apart_and_an_experiment_keeps_its_folder() {
+    let bench = Bench::new();
+    bench.expect(0, &["sim", "run", "--rate", "2", "--duration", "30s", "--out", "one"]);
+    for out in ["a", "b"] {
+        let seed = if out == "a" { "1" } else { "2" };
+        let mut args = ab("sim:", &["--seed", seed]);
+        let place = args.iter().position(|arg| *arg == "--out").unwrap() + 1;
+        args[place] = out;
+        bench.call(&args);
+    }
+    let said = bench.expect(2, &["compare", "--base", "a", "--candidate", "b"]);
+    assert!(said.err.contains("--base holds runs of both sides"), "{}", said.err);
+    let sides = ["compare", "--base", "a/pair-01-base", "b/pair-01-base", "--candidate", "a/pair-01-candidate"];
+    let said = bench.call(&[&sides[..], &["b/pair-01-candidate", "--format", "json"]].concat());
+    let notes = report(&said).notes;
+    let warned = |side: &str| notes.iter().any(|note| note.contains(&format!("{side} holds runs of 2 experiments")));
+    assert!(warned("base") && warned("candidate"), "{notes:?}");
+    for (out, expected) in
+        [("a", "is the folder of an experiment"), ("one", "is or lies in the bundle"), ("one/x", "lies in")]
+    {
+        let said = bench.expect(2, &["import", "one", "--out", out]);
+        assert!(said.err.contains(expected), "{out}: {}", said.err);
+    }
+}
+
+#[test]
 fn the_sides_differ_in_nothing_but_what_acts() {
     let bench = Bench::new();
     // The fault needs a scene of its own (several replicas), which base gets as well.

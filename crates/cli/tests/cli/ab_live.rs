@@ -84,6 +84,27 @@ fn two_addresses_are_measured_on_one_trace_under_salts_of_their_own() {
 }
 
 #[test]
+fn a_side_that_does_not_answer_costs_no_run_of_the_other() {
+    let (_server, alive) = engine();
+    let dead = format!("http://127.0.0.1:{}", free_port());
+    // Whichever side the plan has first.
+    for (base, candidate, named) in [(&alive, &dead, "candidate"), (&dead, &alive, "base")] {
+        for seed in ["5", "6", "7"] {
+            let bench = Bench::new();
+            let asked = ["ab", "--base", base, "--candidate", candidate];
+            let mut args = [&asked[..], &SHORT].concat();
+            let place = args.iter().position(|arg| *arg == "--seed").unwrap();
+            args[place + 1] = seed;
+            let said = bench.expect(2, &args);
+            assert!(said.err.contains(&format!("error: {named} does not answer, and nothing was run")), "{}", said.err);
+            assert!(said.err.contains("start its server, or mend its address"), "{}", said.err);
+            let runs = std::fs::read_dir(bench.path("ab")).unwrap().filter_map(Result::ok);
+            assert!(!runs.into_iter().any(|entry| entry.path().is_dir()), "a run was made");
+        }
+    }
+}
+
+#[test]
 fn one_server_on_both_sides_is_said() {
     let bench = Bench::new();
     let (server, url) = engine();

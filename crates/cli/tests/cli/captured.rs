@@ -131,11 +131,48 @@ fn without_a_reachable_server_the_rest_is_taken() {
     let said = bench.expect(0, &args);
     let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(crate::schema::violations(&report), Vec::<String>::new());
+    let headline = report["why"][0].as_str().unwrap();
+    assert!(headline.contains("NOTHING GOT of metrics, server, process 4294967295"), "{headline}");
     let gaps = report["unread"].to_string();
     assert!(gaps.contains("cannot connect to") && gaps.contains("process"), "{gaps}");
     let files = unpacked(&bench, "firstcheck-capture.tar.zst");
     assert!(files.iter().any(|(name, _)| name.ends_with("log-1.log")));
     assert!(!bench.path("firstcheck-capture.tar.zst.part").exists());
+}
+
+#[test]
+fn a_capture_that_got_nothing_of_what_was_asked_for_fails() {
+    let bench = Bench::new();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{address}");
+    let args = ["capture", "--url", &url, "--log", "no-such.log", "--gap", "0s", "--out", "x.tar.zst"];
+    let said = bench.expect(2, &args);
+    assert!(said.out.is_empty(), "there is nothing to report: {}", said.out);
+    for part in ["nothing was captured of metrics, server, log no-such.log", "cannot connect to", "x.tar.zst"] {
+        assert!(said.err.contains(part), "{part}: {}", said.err);
+    }
+}
+
+/// A capture that is cut leaves nothing that looks like one, and the same command can be given again.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_it_at_once_and_leaves_nothing() {
+    let bench = Bench::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let args = ["capture", "--url", &url, "--out", "x.tar.zst", "--output", "report.json"];
+    let child = bench.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It has asked, and is kept waiting.
+    let asked = listener.accept().unwrap();
+    let told = std::time::Instant::now();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert!(told.elapsed() < std::time::Duration::from_secs(5), "it took {:?}", told.elapsed());
+    drop(asked);
+    assert_eq!(output.status.code(), Some(130));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted (ctrl-c): nothing was written"));
+    let left: Vec<_> = std::fs::read_dir(bench.path(".")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// A server whose pages are hostile: broken metrics, no JSON, a redirect with a key in it.

@@ -36,6 +36,14 @@ fn mistakes_are_named_with_their_line() {
             "[[compare.cells]]\nname = \"cold\"\ncahce = \"cold\"\n",
             "firstcheck.toml:3: unknown key `cahce`; did you mean `cache`?",
         ),
+        (
+            "[[compare.gates]]\nmetric = \"tttf\"\nquantile = 0.95\nmargin = 0.1\n",
+            "firstcheck.toml:2: unknown value `tttf`; did you mean `ttft`?",
+        ),
+        (
+            "[[compare.gates]]\nmetric = \"bananas\"\nmargin = 0.1\n",
+            "firstcheck.toml:2: unknown value `bananas`; known: ttft, ",
+        ),
         ("[compare]\nlooks = [8, 6]\n", "firstcheck.toml:1: policy: looks: "),
         (
             "[compare]\nmin_pairs = 10\nmax_pairs = 2\n",

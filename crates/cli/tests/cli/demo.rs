@@ -21,7 +21,13 @@ fn it_finds_what_it_hid_and_can_be_repeated() {
 #[test]
 fn its_bundles_can_be_compared_and_described() {
     let bench = Bench::new();
-    bench.expect(0, &["demo", "--fast", "--pairs", "2", "--out", "demo"]);
+    let said = bench.expect(0, &["demo", "--fast", "--pairs", "2", "--out", "demo"]);
+    // A job's log has no terminal: it is told of each pair in a plain line.
+    let lines: Vec<&str> = said.err.lines().collect();
+    assert!(lines[0].contains("2 pairs in virtual time") && lines.len() == 3, "{}", said.err);
+    assert!(lines[1].starts_with("1 of 2 done, so far TTFT p95 "), "{}", said.err);
+    assert!(!said.err.contains('\u{1b}') && !said.err.contains('\r'), "{:?}", said.err);
+    assert_eq!(bench.expect(0, &["demo", "--fast", "--pairs", "2", "--quiet", "--out", "quiet"]).err, "");
     let side = |role: &str| -> Vec<String> { (1..=2).map(|n| format!("demo/pairs/pair-{n:02}-{role}")).collect() };
     let (base, candidate) = (side("base"), side("candidate"));
     let mut args = vec!["compare", "--base"];

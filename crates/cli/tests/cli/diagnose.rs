@@ -57,6 +57,24 @@ fn a_folder_says_what_is_in_it_and_what_is_not() {
 }
 
 #[test]
+fn a_deployment_is_not_compared_with_itself() {
+    let bench = Bench::new();
+    bench.expect(0, &["sim", "run", "--rate", "2", "--duration", "30s", "--out", "run"]);
+    for (source, base) in [("run", "run"), ("run/", "./run"), (".", "run"), ("run", ".")] {
+        let said = bench.expect(2, &["diagnose", source, "--base", base]);
+        assert!(said.err.contains("are one, or one lies in the other"), "{}", said.err);
+    }
+    let said = bench.expect(2, &["diagnose", "http://127.0.0.1:1", "--base", "http://127.0.0.1:1/"]);
+    assert!(said.err.contains("is asked on both sides"), "{}", said.err);
+    // A copy is told by what is in it.
+    std::fs::rename(bench.path("run"), bench.path("one")).unwrap();
+    std::fs::remove_file(bench.path("run.truth.json")).unwrap();
+    bench.expect(0, &["sim", "run", "--rate", "2", "--duration", "30s", "--out", "run"]);
+    let said = bench.expect(3, &["diagnose", "run", "--base", "one"]);
+    assert!(said.out.contains("not to be believed: one run stands on both sides"), "{}", said.out);
+}
+
+#[test]
 fn standard_input_is_a_file_without_a_name() {
     let bench = Bench::new();
     let mut child = bench

@@ -59,6 +59,22 @@ fn single_runs_that_look_alike_cannot_pass() {
 }
 
 #[test]
+fn a_gate_that_gates_nothing_does_not_look_like_a_pass() {
+    let bench = Bench::new();
+    let policy = bench.write("policy.toml", "[compare]\ngates = []\n");
+    let measured =
+        ["ab", "--base", "sim:", "--candidate", "sim:", "--rate", "6", "--warm-up", "0s", "--duration", "5s"];
+    let more = ["--pairs", "2", "--out", "pairs", "--policy", arg(&policy), "--output", "report.json"];
+    let said = bench.expect(0, &[&measured[..], &more].concat());
+    assert!(said.err.contains("warning: nothing is gated"), "{}", said.err);
+    let annotated = bench.expect(0, &["report", "report.json", "--format", "github"]).out;
+    assert!(annotated.starts_with("::warning"), "{annotated}");
+    let sides = ["compare", "--base", "pairs/pair-01-base", "--candidate", "pairs/pair-01-candidate"];
+    let said = bench.expect(0, &[&sides[..], &["--policy", arg(&policy)]].concat());
+    assert!(said.err.contains("warning: nothing is gated") && said.out.contains("is no pass"), "{}", said.err);
+}
+
+#[test]
 fn a_twentyfold_ttft_on_one_trace_fails() {
     let bench = Bench::new();
     let base = bench.write("base.json", &Like::GOOD.file());

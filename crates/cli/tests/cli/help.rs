@@ -21,6 +21,20 @@ const VERBS: &[&[&str]] = &[
 ];
 
 #[test]
+fn a_verb_of_another_tool_leads_to_the_one_for_its_job() {
+    let bench = crate::harness::Bench::new();
+    for (word, verb) in
+        [("diff", "compare"), ("check", "diagnose"), ("bench", "run"), ("ls", "explain"), ("Doctor", "diagnose")]
+    {
+        let said = bench.expect(2, &[word]).err;
+        assert!(said.contains(&format!("unrecognized subcommand '{word}'")), "{said}");
+        assert!(said.contains(&format!("you may want {verb}")), "{word}: {said}");
+    }
+    let said = bench.expect(2, &["compair"]).err;
+    assert!(said.contains("'compare'"), "what is near by its letters is still said: {said}");
+}
+
+#[test]
 fn help_is_grouped_by_job() {
     let bench = Bench::new();
     insta::assert_snapshot!("help", bench.expect(0, &["--help"]).out);

@@ -80,6 +80,18 @@ fn a_pipe_that_closes_is_no_failure() {
 }
 
 #[test]
+fn what_is_not_built_yet_is_not_called_unknown() {
+    let bench = Bench::new();
+    for asked in ["S29", "slow replica"] {
+        let said = bench.expect(2, &["explain", asked]).err;
+        assert!(said.contains("S29 (one slow replica of several makes the tail of all) has no check yet"), "{said}");
+    }
+    assert!(bench.expect(2, &["explain", "S45"]).err.contains("no check `S45`"));
+    let said = bench.expect(0, &["explain", "the engine refuses to start"]);
+    assert!(said.err.contains("taking `the engine refuses to start` to mean S14 (startup-oom)"), "{}", said.err);
+}
+
+#[test]
 fn explain_lists_the_checks_and_prints_a_page() {
     let bench = Bench::new();
     let table = bench.expect(0, &["explain"]).out;

@@ -2,6 +2,7 @@
 
 mod measured;
 mod offer;
+mod reach;
 
 use crate::{
     drive::{Deployments, Tell, complete_run},
@@ -43,6 +44,8 @@ pub(crate) struct Rig {
     pub stop: Stop,
     traces: Vec<(Seconds, Arc<Trace>)>,
     served: Option<Served>,
+    /// Whether all that is not started here was seen to answer.
+    reached: bool,
 }
 
 /// One run to be made.
@@ -76,7 +79,7 @@ impl Rig {
         offer: Offer,
         (out, stop): (PathBuf, Stop),
     ) -> Self {
-        Self { verb, begun, arms, offer, out, stop, traces: Vec::new(), served: None }
+        Self { verb, begun, arms, offer, out, stop, traces: Vec::new(), served: None, reached: false }
     }
 
     /// Name of the experiment, in runs.
@@ -187,6 +190,11 @@ impl Rig {
 impl Deployments for Rig {
     fn start(&mut self, errand: Errand) -> Result<Option<Process>, Error> {
         self.go_on()?;
+        // Before the first step that costs anything, and not where an earlier beginning has left no step to take.
+        if !self.reached {
+            reach::all_answer(&self.arms, &self.begun.plan)?;
+            self.reached = true;
+        }
         let plan = &self.begun.plan;
         let (arm, device, folder, name) = match errand {
             Errand::WarmUp => (0, plan.devices.first().cloned(), "warm-up".to_owned(), Role::Base.name().to_owned()),

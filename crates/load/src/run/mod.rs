@@ -144,7 +144,7 @@ pub fn identify(target: &Target) -> Result<Identity, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let observation = Observation::new(target, &Options::new(RunId(String::new())))?;
     let (identity, notes) = runtime.block_on(observation.identify(target));
-    identity.ok_or_else(|| Error::NoModel { address: target.address.to_string(), notes: notes.join("; ") })
+    identity.ok_or_else(|| Error::NoAnswer { address: target.address.to_string(), notes: notes.join("; ") })
 }
 
 fn model(target: &Target, identity: Option<&Identity>, notes: &[String]) -> Result<String, Error> {

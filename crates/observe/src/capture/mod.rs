@@ -44,6 +44,9 @@ use std::{
 };
 use tokio::time::timeout;
 
+/// Items that are taken of every host, whatever was asked for.
+const OF_EVERY_HOST: [&str; 2] = ["gpus", "host"];
+
 /// What to capture.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
@@ -106,6 +109,13 @@ pub struct Captured {
     pub manifest: Manifest,
     /// The files, the manifest aside.
     pub files: Vec<RawPage>,
+}
+
+impl Captured {
+    /// What the plan named itself, a deployment, series, logs or processes; the host's own items are taken in any case.
+    pub fn asked(&self) -> impl Iterator<Item = &Item> {
+        self.manifest.items.iter().filter(|item| !OF_EVERY_HOST.contains(&item.name.as_str()))
+    }
 }
 
 /// What an item gave.
@@ -185,8 +195,9 @@ fn items(plan: &Plan) -> Vec<Work<'_>> {
         let why = format!("{} more that the given ones started: give the engine's own", family.left_out);
         items.push(item("processes".into(), limits, std::future::ready(Taken::missing(why))));
     }
-    items.push(item("gpus".into(), limits, host::gpus(limits)));
-    items.push(item("host".into(), limits, host::facts(limits)));
+    let [gpus, host] = OF_EVERY_HOST;
+    items.push(item(gpus.into(), limits, host::gpus(limits)));
+    items.push(item(host.into(), limits, host::facts(limits)));
     items
 }
 

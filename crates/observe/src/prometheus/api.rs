@@ -63,6 +63,11 @@ impl PrometheusApi {
         Ok(api)
     }
 
+    /// The same, asked with another client from now on: one with more patience, or that takes larger answers.
+    pub fn asked_with(self, client: HttpClient) -> Self {
+        Self { client, ..self }
+    }
+
     /// The time by the server's clock when it was first asked, milliseconds of Unix time.
     pub fn now_ms(&self) -> i64 {
         self.now_ms

@@ -69,12 +69,12 @@ pub(super) fn distributions(figures: &Figures) -> Result<Vec<Markup>, RenderErro
             Metric::LongestGap => (plot::cumulative(row)?, "Longest gap of each stream: share up to it".to_owned()),
             metric => (plot::cumulative(row)?, format!("{}: share of requests up to it", metric.label())),
         };
-        all.push(figure(&caption, drawing, quantiles(&caption, row)));
+        all.push(figure(&caption, drawing, quantiles(&caption, row, words::has_base(figures))));
     }
     Ok(all)
 }
 
-fn quantiles(caption: &str, row: &DistributionRow) -> Markup {
+fn quantiles(caption: &str, row: &DistributionRow, with_base: bool) -> Markup {
     let of = |side: &Option<Histogram>, p: f64| {
         side.as_ref().map_or(number::MISSING.into(), |side| {
             side.quantile(p).map_or(number::UNBOUNDED.into(), |bound| number::value(bound, &row.unit))
@@ -90,7 +90,11 @@ fn quantiles(caption: &str, row: &DistributionRow) -> Markup {
     rows.push(vec!["samples".into(), count(&row.base, |side| side.n), count(&row.candidate, |side| side.n)]);
     let unanswered: fn(&Histogram) -> u64 = |side| side.unanswered;
     rows.push(vec!["unanswered".into(), count(&row.base, unanswered), count(&row.candidate, unanswered)]);
-    table::values(caption, &["up to 12 % above", "base", "candidate"], &rows)
+    if with_base {
+        return table::values(caption, &["up to 12 % above", "base", "candidate"], &rows);
+    }
+    rows.iter_mut().for_each(|row| drop(row.remove(1)));
+    table::values(caption, &["up to 12 % above", "run"], &rows)
 }
 
 /// Signals over time, one figure each, with what happened.
@@ -113,12 +117,12 @@ pub(super) fn timelines(figures: &Figures, began: Option<&Began>) -> Result<Vec<
         let rows: Vec<&TimelineRow> = figures.timelines.iter().filter(|row| row.signal == name).collect();
         let drawing = plot::timeline(&rows, &marks.iter().collect::<Vec<_>>())?;
         let caption = format!("{} over time", name.replace('_', " "));
-        all.push(figure(&caption, drawing, samples(&caption, &rows)));
+        all.push(figure(&caption, drawing, samples(&caption, &rows, figures)));
     }
     if !marks.is_empty() {
         let rows: Vec<_> = marks
             .iter()
-            .map(|mark| vec![mark.what.clone(), mark.side.name().into(), number::value(mark.at_s, "s")])
+            .map(|mark| vec![mark.what.clone(), words::side(figures, mark.side).into(), number::value(mark.at_s, "s")])
             .collect();
         all.push(table::values("what happened", &["event", "side", "on the run's clock"], &rows));
     }
@@ -128,13 +132,17 @@ pub(super) fn timelines(figures: &Figures, began: Option<&Began>) -> Result<Vec<
 /// Rows that a table of samples has at most.
 const MOST_SAMPLES: usize = 30;
 
-fn samples(caption: &str, rows: &[&TimelineRow]) -> Markup {
+fn samples(caption: &str, rows: &[&TimelineRow], figures: &Figures) -> Markup {
     let mut cells = Vec::new();
     for row in rows {
         let start = row.points.first().map_or(0.0, |(at, _)| *at);
         let step = row.points.len().div_ceil(MOST_SAMPLES).max(1);
         cells.extend(row.points.iter().step_by(step).map(|(at, value)| {
-            vec![number::value(at - start, "s"), row.side.name().into(), number::value(*value, &row.unit)]
+            vec![
+                number::value(at - start, "s"),
+                words::side(figures, row.side).into(),
+                number::value(*value, &row.unit),
+            ]
         }));
     }
     table::values(caption, &["since the start", "side", "value"], &cells)

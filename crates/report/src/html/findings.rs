@@ -1,7 +1,7 @@
 //! What the checks found, with the evidence of each sentence.
 
 use super::class;
-use crate::{number, source, tone, words};
+use crate::{source, tone, words};
 use firstcheck_model::{
     finding::{Cause, Finding, FollowUp, Outcome},
     measurement::{Fact, Missing, Source},
@@ -132,14 +132,17 @@ fn lacks(missing: &[Missing]) -> Markup {
     }
 }
 
-fn next(follow_up: &FollowUp) -> Markup {
-    let cost = match follow_up.requests {
-        0 => "sends nothing".to_owned(),
-        n => format!("sends {} requests", number::count(u64::from(n))),
-    };
+/// The next measurement with its command and what it costs.
+pub(super) fn measure(follow_up: &FollowUp) -> Markup {
     html! {
-        p { "Next: " (follow_up.measure) " (" (cost) ")" }
+        p { "Next: " (follow_up.measure) " (" (words::cost(follow_up.requests)) ")" }
         pre tabindex="0" { code { (follow_up.command) } }
+    }
+}
+
+fn next(follow_up: &FollowUp) -> Markup {
+    html! {
+        (measure(follow_up))
         @if let Some(mitigation) = &follow_up.mitigation { p { "Meanwhile: " (mitigation) } }
     }
 }

@@ -4,6 +4,7 @@ mod figures;
 mod findings;
 mod plot;
 mod sections;
+mod summary;
 mod table;
 
 use crate::{

@@ -1,9 +1,9 @@
 //! The sections of the page, the conclusion's evidence first.
 
-use super::{Section, class, figures, findings, laid, table};
+use super::{Section, class, figures, findings, laid, summary, table};
 use crate::{
     RenderError, deployments, evidence, isolation, layout::Table, metrics, number, sides, signatures, stages, sweep,
-    tone,
+    tone, words,
 };
 use firstcheck_model::report::{Claim, MetricRow, Report};
 use maud::{Markup, html};
@@ -14,6 +14,7 @@ pub(super) fn of(report: &Report, all: bool) -> Result<Vec<Section>, RenderError
     let mut add = |anchor, name, inner: Option<Markup>| {
         sections.extend(inner.map(|inner| Section::new(anchor, name, inner)));
     };
+    add("summary", "In short", summary::summary(report));
     add("verdict", "What the gate judged", figures::intervals(report)?);
     add("findings", "What the checks found", (!report.findings.is_empty()).then(|| findings::findings(report)));
     add("quotes", "Lines that they rest on", (!report.quotes.is_empty()).then(|| findings::quotes(&report.quotes)));
@@ -73,7 +74,7 @@ fn splits(report: &Report) -> Result<Option<Markup>, RenderError> {
 fn distributions(report: &Report) -> Result<Option<Markup>, RenderError> {
     let drawn = figures::distributions(&report.figures)?;
     Ok((!drawn.is_empty())
-        .then(|| html! { (figures::sides()) div class="pair" { @for figure in &drawn { (figure) } } }))
+        .then(|| html! { @if words::has_base(&report.figures) { (figures::sides()) } div class="pair" { @for figure in &drawn { (figure) } } }))
 }
 
 fn timelines(report: &Report) -> Result<Option<Markup>, RenderError> {

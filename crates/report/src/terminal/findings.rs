@@ -3,7 +3,7 @@
 use super::Page;
 use crate::{
     layout::tame,
-    number, source,
+    source,
     tone::{self, Tone},
     words,
 };
@@ -22,6 +22,16 @@ pub(super) fn findings(page: &mut Page, findings: &[Finding]) {
     let mut undecided = findings.iter().filter(|f| matches!(f.outcome, Outcome::Undecided { .. })).peekable();
     if undecided.peek().is_some() {
         page.heading("Undecided");
+        if !page.style.all {
+            for (missing, codes) in by_lack(undecided.by_ref()) {
+                page.prose(
+                    &format!("  {}: ", codes.join(", ")),
+                    &format!("missing {}", words::missing(missing)),
+                    Tone::Plain,
+                );
+                page.prose("      obtain: ", &missing.obtain, Tone::Dim);
+            }
+        }
         for finding in undecided {
             page.prose("  ", &name(finding), Tone::Plain);
             if let Outcome::Undecided { missing } = &finding.outcome {
@@ -32,6 +42,10 @@ pub(super) fn findings(page: &mut Page, findings: &[Finding]) {
     let mut absent = findings.iter().filter(|f| matches!(f.outcome, Outcome::Absent { .. })).peekable();
     if absent.peek().is_some() {
         page.heading("Looked for and not there");
+        if !page.style.all {
+            let names: Vec<String> = absent.by_ref().map(|f| format!("{} {}", f.code, f.slug)).collect();
+            page.prose("  ", &format!("{} (--all says by what)", names.join(", ")), Tone::Plain);
+        }
         for finding in absent {
             page.prose("  ", &name(finding), Tone::Plain);
             if let Outcome::Absent { why } = &finding.outcome {
@@ -52,6 +66,21 @@ pub(super) fn findings(page: &mut Page, findings: &[Finding]) {
     }
 }
 
+/// What is missing, each once, with the checks that it would let tell.
+fn by_lack<'f>(undecided: impl Iterator<Item = &'f Finding>) -> Vec<(&'f Missing, Vec<&'f str>)> {
+    let mut lacks: Vec<(&Missing, Vec<&str>)> = Vec::new();
+    for finding in undecided {
+        let Outcome::Undecided { missing } = &finding.outcome else { continue };
+        for one in missing {
+            match lacks.iter_mut().find(|(known, _)| *known == one) {
+                Some((_, codes)) => codes.push(&finding.code),
+                None => lacks.push((one, vec![&finding.code])),
+            }
+        }
+    }
+    lacks
+}
+
 fn name(finding: &Finding) -> String {
     format!("{} {}: {}", finding.code, finding.slug, finding.symptom)
 }
@@ -59,8 +88,11 @@ fn name(finding: &Finding) -> String {
 fn present(page: &mut Page, finding: &Finding, shown: &[Fact], causes: &[Cause], explains: Option<&Explained>) {
     let under = finding.consequence_of.as_ref().map(|of| format!(", a consequence of {of}")).unwrap_or_default();
     page.heading(&tame(&format!("Finding {} {}{under}", finding.code, finding.slug)));
-    let severity = page.paint(words::severity(finding.severity), tone::of_severity(finding.severity));
-    page.line(&format!("  {severity}: {}", tame(&finding.symptom)));
+    page.prose(
+        &format!("  {}: ", words::severity(finding.severity)),
+        &finding.symptom,
+        tone::of_severity(finding.severity),
+    );
     if let Some(e) = explains {
         page.prose("  ", &words::explained(e), Tone::Plain);
     }
@@ -72,6 +104,7 @@ fn present(page: &mut Page, finding: &Finding, shown: &[Fact], causes: &[Cause],
                 facts(page, "      ", for_it);
                 next(page, follow_up);
             }
+            Cause::Excluded { .. } if !page.style.all => {}
             Cause::Excluded { id, means, facts: against } => {
                 page.prose("  ✘ excluded: ", &format!("{means} ({id})"), Tone::Dim);
                 facts(page, "      ", against);
@@ -83,12 +116,24 @@ fn present(page: &mut Page, finding: &Finding, shown: &[Fact], causes: &[Cause],
             }
         }
     }
+    let excluded = causes.iter().filter_map(|cause| match cause {
+        Cause::Excluded { id, .. } if !page.style.all => Some(id.as_str()),
+        _ => None,
+    });
+    let excluded: Vec<&str> = excluded.collect();
+    if !excluded.is_empty() {
+        page.prose("  ✘ excluded: ", &format!("{} (--all says by what)", excluded.join(", ")), Tone::Dim);
+    }
 }
 
 fn facts(page: &mut Page, indent: &str, facts: &[Fact]) {
-    for fact in facts {
+    for (at, fact) in facts.iter().enumerate() {
         page.prose(&format!("{indent}• "), &source::sentence(fact), Tone::Plain);
-        page.prose(&format!("{indent}  "), &format!("[{}]", source::short(&fact.source)), Tone::Dim);
+        // Once below all facts that it stands for.
+        let goes_on = facts.get(at + 1).is_some_and(|next| source::short(&next.source) == source::short(&fact.source));
+        if page.style.all || !goes_on {
+            page.prose(&format!("{indent}  "), &format!("[{}]", source::short(&fact.source)), Tone::Dim);
+        }
     }
 }
 
@@ -102,11 +147,7 @@ fn lacks(page: &mut Page, indent: &str, missing: &[Missing]) {
 /// The follow-up; its command stands on a line of its own and is never wrapped, so that it can be copied.
 fn next(page: &mut Page, follow_up: &FollowUp) {
     page.prose("      next: ", &follow_up.measure, Tone::Plain);
-    let cost = match follow_up.requests {
-        0 => "sends nothing".to_owned(),
-        n => format!("sends {} requests", number::count(u64::from(n))),
-    };
-    let cost = page.paint(&format!("   # {cost}"), Tone::Dim);
+    let cost = page.paint(&format!("   # {}", words::cost(follow_up.requests)), Tone::Dim);
     page.line(&format!("        $ {}{cost}", tame(&follow_up.command)));
     if let Some(mitigation) = &follow_up.mitigation {
         page.prose("      meanwhile: ", mitigation, Tone::Plain);

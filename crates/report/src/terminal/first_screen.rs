@@ -8,6 +8,7 @@ use crate::{
     layout::{tame, width, wrap},
     number, sides, source,
     tone::Tone,
+    words,
 };
 use firstcheck_model::{
     finding::{Cause, Finding, FollowUp, Outcome},
@@ -39,11 +40,11 @@ pub(super) fn screen(page: &mut Page, report: &Report) {
         false => screen.causes(&present),
     }
     // What is only open is measured before anything is changed for it.
-    if let Some(supported) = present.iter().find_map(|finding| follow_up(finding, true)) {
-        screen.now(supported);
-        screen.next(supported);
-    } else if let Some(open) = present.iter().find_map(|finding| follow_up(finding, false)) {
-        screen.next(open);
+    if let Some((follow_up, is_supported)) = first_follow_up(&present) {
+        if is_supported {
+            screen.now(follow_up);
+        }
+        screen.next(follow_up);
     }
     if let Some(most) = report.settles.first() {
         screen.settles(most);
@@ -67,7 +68,7 @@ impl Screen<'_> {
 
     /// Text of at most `most` lines, cut with an ellipsis; `mark` stands before its first line.
     fn text(&mut self, mark: &str, text: &str, most: usize, tone: Tone) {
-        let columns = self.page.style.width.saturating_sub(LEAD + width(mark)).max(20);
+        let columns = self.page.style.width.saturating_sub(LEAD + width(mark)).max(self.page.least());
         let most = most.min(self.left);
         let lines = clipped(&tame(text), columns, most);
         for (at, line) in lines.iter().enumerate() {
@@ -90,7 +91,7 @@ impl Screen<'_> {
         }
         let cost = match requests {
             0 => String::new(),
-            n => format!("   # sends {} requests", number::count(u64::from(n))),
+            n => format!("   # {}", words::cost(n)),
         };
         let fits = width(&command) + width(&cost) + LEAD + 2 <= columns;
         let cost = self.page.paint(if fits { &cost } else { "" }, Tone::Dim);
@@ -128,23 +129,8 @@ impl Screen<'_> {
     /// What changed, when, by how much, in which stage, on how many replicas.
     fn changed(&mut self, report: &Report) {
         self.section("changed");
-        let compared = report.sides.base.is_some() || report.began.is_some();
-        let since = report.began.as_ref().map(|began| match began.unix_s.and_then(clock) {
-            Some(clock) => format!("since {clock} ({:.0} s into {}): ", began.at_s, began.run),
-            None => format!("since {:.0} s into {}: ", began.at_s, began.run),
-        });
-        if report.changes.is_empty() {
-            let measured = !report.metrics.is_empty();
-            let text = match (compared, measured) {
-                (true, true) => "nothing that a user would notice, by the metrics that both have",
-                (true, false) => "not told: the two sides have no metric in common",
-                (false, _) => "not told: there is no base (--base), and no onset in it",
-            };
-            return self.text("", text, 1, Tone::Plain);
-        }
-        for (at, change) in report.changes.iter().take(CHANGES).enumerate() {
-            let since = since.as_deref().filter(|_| at == 0).unwrap_or_default();
-            self.text("", &format!("{since}{}", changed(change)), 2 - usize::from(at > 0), Tone::Plain);
+        for (at, text) in changes(report).iter().enumerate() {
+            self.text("", text, 2 - usize::from(at > 0), Tone::Plain);
         }
     }
 
@@ -245,7 +231,36 @@ impl Screen<'_> {
     }
 }
 
-fn is_present(finding: &Finding) -> bool {
+/// What changed, or why that is not told; a sentence each, the first with the time of the onset.
+pub(crate) fn changes(report: &Report) -> Vec<String> {
+    let compared = report.sides.base.is_some() || report.began.is_some();
+    if report.changes.is_empty() {
+        let in_common = report.metrics.iter().any(|row| row.base.is_some() && row.candidate.is_some());
+        let text = match (compared, in_common || report.began.is_some() && !report.metrics.is_empty()) {
+            (true, true) => "nothing that a user would notice, by the metrics that both have",
+            (true, false) => "not told: the two sides have no metric in common",
+            (false, _) => "not told: there is no base (--base), and no onset in it",
+        };
+        return vec![text.to_owned()];
+    }
+    let since = report.began.as_ref().map(|began| match began.unix_s.and_then(clock) {
+        Some(clock) => format!("since {clock} ({:.0} s into {}): ", began.at_s, began.run),
+        None => format!("since {:.0} s into {}: ", began.at_s, began.run),
+    });
+    let mut texts: Vec<String> = report.changes.iter().take(CHANGES).map(changed).collect();
+    if let (Some(since), Some(first)) = (since, texts.first_mut()) {
+        first.insert_str(0, &since);
+    }
+    texts
+}
+
+/// What to do about the first cause that is supported (`true`), else the first that is open.
+pub(crate) fn first_follow_up<'f>(present: &[&'f Finding]) -> Option<(&'f FollowUp, bool)> {
+    let of = |supported| present.iter().find_map(|finding| follow_up(finding, supported)).map(|one| (one, supported));
+    of(true).or_else(|| of(false))
+}
+
+pub(crate) fn is_present(finding: &Finding) -> bool {
     matches!(finding.outcome, Outcome::Present { .. })
 }
 

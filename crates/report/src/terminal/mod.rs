@@ -2,13 +2,13 @@
 
 mod chart;
 mod findings;
-mod first_screen;
+pub(crate) mod first_screen;
 mod plots;
 mod stages;
 
 use crate::{
-    Style, deployments, evidence, isolation,
-    layout::{Table, tame, wrap},
+    Style, deployments, evidence, gated, isolation,
+    layout::{Table, cut, tame, wrap},
     metrics, number, sides, signatures, sweep,
     tone::{self, Tone},
     words,
@@ -52,24 +52,52 @@ impl Page {
         self.out.push('\n');
     }
 
+    /// Columns that prose takes at least: fewer where the terminal has no more.
+    pub(crate) fn least(&self) -> usize {
+        if self.style.columns.is_some_and(|columns| columns < 40) { 8 } else { 20 }
+    }
+
     /// An empty line and a heading.
     pub(crate) fn heading(&mut self, text: &str) {
         self.out.push('\n');
-        let text = self.paint(text, Tone::Bold);
-        self.line(&text);
+        match self.style.columns {
+            Some(_) => self.prose("", text, Tone::Bold),
+            None => {
+                let text = self.paint(text, Tone::Bold);
+                self.line(&text);
+            }
+        }
     }
 
     /// Prose: `lead` before its first line, the others under it, wrapped to the width.
     pub(crate) fn prose(&mut self, lead: &str, text: &str, tone: Tone) {
         let indent = crate::layout::width(lead);
-        let columns = self.style.width.saturating_sub(indent).max(20);
-        for (at, line) in wrap(&tame(text), columns).iter().enumerate() {
+        if self.style.columns.is_some_and(|columns| indent > columns / 2) {
+            // A lead that takes half of a line is text itself.
+            let spaces = " ".repeat(indent - crate::layout::width(lead.trim_start()));
+            let deeper = format!("{spaces}  ");
+            let text = format!("{} {text}", lead.trim());
+            return self.hanging(&spaces, &deeper, &text, tone);
+        }
+        self.hanging(lead, &" ".repeat(indent), text, tone);
+    }
+
+    /// Text with `first` before its first line and `then` before the others.
+    fn hanging(&mut self, first: &str, then: &str, text: &str, tone: Tone) {
+        let indent = crate::layout::width(first).max(crate::layout::width(then));
+        let columns = self.style.width.saturating_sub(indent).max(self.least());
+        for (at, line) in self.fitting(&tame(text), columns).iter().enumerate() {
             let line = self.paint(line, tone);
-            if at == 0 {
-                let _ = writeln!(self.out, "{lead}{line}");
-            } else {
-                let _ = writeln!(self.out, "{}{line}", " ".repeat(indent));
-            }
+            let _ = writeln!(self.out, "{}{line}", if at == 0 { first } else { then });
+        }
+    }
+
+    /// `text` wrapped; on a terminal words that are longer than a line are broken.
+    fn fitting(&self, text: &str, columns: usize) -> Vec<String> {
+        let lines = wrap(text, columns);
+        match self.style.columns {
+            Some(_) => lines.iter().flat_map(|line| cut(line, columns)).collect(),
+            None => lines,
         }
     }
 }
@@ -113,8 +141,8 @@ fn headline(page: &mut Page, report: &Report) {
     match reasons.next() {
         Some(first) => {
             // The lead is painted apart, so that the wrapped reason does not count its escape codes.
-            let columns = page.style.width.saturating_sub(indent.len()).max(20);
-            let lines = wrap(&tame(first), columns);
+            let columns = page.style.width.saturating_sub(indent.len()).max(page.least());
+            let lines = page.fitting(&tame(first), columns);
             let lead = page.paint(&lead, tone);
             for (at, line) in lines.iter().enumerate() {
                 let line = if at == 0 { format!("{lead}  {line}") } else { format!("{indent}{line}") };
@@ -126,8 +154,14 @@ fn headline(page: &mut Page, report: &Report) {
             page.line(&lead);
         }
     }
-    for reason in reasons {
+    let most = if page.style.all { usize::MAX } else { gated::MOST_REASONS };
+    let (shown, more): (Vec<_>, Vec<_>) = reasons.enumerate().partition(|(at, _)| at + 1 < most);
+    for (_, reason) in shown {
         page.prose(&indent, reason, Tone::Plain);
+    }
+    if !more.is_empty() {
+        let more = format!("and {}: --all", number::counted(more.len() as u64, "more reason"));
+        page.prose(&indent, &more, Tone::Dim);
     }
     for reason in &report.invalid {
         page.prose("not to be believed: ", reason, Tone::Bad);
@@ -165,18 +199,37 @@ fn evidence_read(page: &mut Page, report: &Report) {
         page.heading("Read and not understood");
         table(page, &evidence::not_understood(&report.not_understood));
         if let Some(more) = evidence::not_listed(&report.not_understood) {
-            page.line(&format!("  {more}"));
+            page.prose("  ", &more, Tone::Plain);
         }
     }
 }
 
 fn table(page: &mut Page, table: &Table) {
-    let (head, rows) = table.lines();
+    rows(page, table, "", &[]);
+}
+
+/// A table whose rows are painted in these tones; where the terminal is too narrow for it, a row below the other.
+pub(crate) fn rows(page: &mut Page, table: &Table, indent: &str, tones: &[Tone]) {
+    let tone = |at: usize| tones.get(at).copied().unwrap_or(Tone::Plain);
+    let room = page.style.columns.map(|columns| columns.saturating_sub(indent.len()));
+    if let Some(room) = room.filter(|room| table.width() > *room) {
+        for (at, lines) in table.stacked(room).iter().enumerate() {
+            for line in lines {
+                let line = page.paint(line, tone(at));
+                page.line(&format!("{indent}{line}"));
+            }
+        }
+        return;
+    }
+    let (head, lines) = table.lines();
     if !head.is_empty() {
-        let head = page.paint(&head, Tone::Dim);
+        let head = page.paint(&format!("{indent}{head}"), Tone::Dim);
         page.line(&head);
     }
-    rows.iter().for_each(|row| page.line(row));
+    for (at, line) in lines.iter().enumerate() {
+        let line = page.paint(line, tone(at));
+        page.line(&format!("{indent}{line}"));
+    }
 }
 
 fn differences(page: &mut Page, report: &Report) {
@@ -186,16 +239,21 @@ fn differences(page: &mut Page, report: &Report) {
     page.heading("What differs");
     let (table, listed) = deployments::differences(&report.differences);
     let mut effect = None;
-    for (line, one) in table.lines().1.iter().zip(listed) {
+    let room = page.style.columns.map(|columns| columns.saturating_sub(4)).filter(|room| table.width() > *room);
+    let lines: Vec<Vec<String>> = match room {
+        Some(room) => table.stacked(room),
+        None => table.lines().1.into_iter().map(|line| vec![line]).collect(),
+    };
+    for (lines, one) in lines.iter().zip(listed) {
         // Fields of one effect follow each other.
         if effect != Some(&one.effect) {
             page.prose("  ", one.effect.as_deref().unwrap_or(deployments::NOTHING_KNOWN), Tone::Dim);
             effect = Some(&one.effect);
         }
-        page.line(&format!("    {line}"));
+        lines.iter().for_each(|line| page.line(&format!("    {line}")));
     }
     if let Some(more) = deployments::more_differences(&report.differences) {
-        page.line(&format!("  {more}"));
+        page.prose("  ", &more, Tone::Plain);
     }
 }
 
@@ -275,19 +333,32 @@ fn metric_table(page: &mut Page, report: &Report) {
             below = Some(format!("finds: {}", metrics::MDE_MEANS));
         }
     }
-    let (head, rows) = laid.table.lines();
+    let dropped = narrowed(page, &mut laid.table);
     page.line("");
-    let head = page.paint(&head, Tone::Dim);
-    page.line(&head);
     let two_sides = report.sides.base.is_some();
-    for (text, claim) in rows.iter().zip(&laid.claims) {
-        let tone = if two_sides || *claim != Claim::Shown { tone::of_claim(*claim) } else { Tone::Plain };
-        let text = page.paint(text, tone);
-        page.line(&text);
-    }
-    for footnote in laid.footnotes.iter().chain(&below) {
+    let tone = |claim: &Claim| match claim {
+        Claim::Shown if !two_sides => Tone::Plain,
+        claim => tone::of_claim(*claim),
+    };
+    let tones: Vec<Tone> = laid.claims.iter().map(tone).collect();
+    rows(page, &laid.table, "", &tones);
+    for footnote in laid.footnotes.iter().chain(&below).chain(&dropped) {
         page.prose("  ", footnote, Tone::Dim);
     }
+}
+
+/// Drops the columns that a reader misses least until the table fits the terminal, and says so.
+fn narrowed(page: &Page, table: &mut Table) -> Option<String> {
+    let room = page.style.columns?;
+    let mut dropped = Vec::new();
+    for (column, name) in metrics::LEAST_MISSED {
+        if table.width() <= room {
+            break;
+        }
+        table.clear(column);
+        dropped.push(name);
+    }
+    (!dropped.is_empty()).then(|| format!("not shown for want of columns: {}", dropped.join(", ")))
 }
 
 fn unread(page: &mut Page, unread: &[Unread]) {
@@ -301,7 +372,7 @@ fn unread(page: &mut Page, unread: &[Unread]) {
     }
     if unread.len() > MOST_UNREAD {
         let more = unread.len() - MOST_UNREAD;
-        page.line(&format!("  and {} more: --format json lists all", number::count(more as u64)));
+        page.prose("  ", &format!("and {} more: --format json lists all", number::count(more as u64)), Tone::Plain);
     }
 }
 
@@ -316,6 +387,5 @@ fn notes(page: &mut Page, report: &Report) {
 fn footer(page: &mut Page, report: &Report) {
     let seed = report.seed.map_or(String::new(), |seed| format!(" · seed {seed}"));
     page.line("");
-    let line = page.paint(&tame(&format!("{}{seed}", report.tool)), Tone::Dim);
-    page.line(&line);
+    page.prose("", &format!("{}{seed}", report.tool), Tone::Dim);
 }

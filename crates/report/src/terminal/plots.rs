@@ -4,7 +4,7 @@ use super::{
     Page,
     chart::{self, LogAxis},
 };
-use crate::{layout::tame, number, tone::Tone};
+use crate::{layout::tame, number, tone::Tone, words};
 use firstcheck_model::{
     figure::{BUCKETS_A_DECADE, DistributionRow, Figures, Histogram, Mark, TimelineRow},
     metric::Metric,
@@ -26,6 +26,10 @@ const MOST_MARKS: usize = 4;
 /// Lays out the plots: the distribution that decides and the gaps between events; of one deployment by itself the signals
 /// too; with `--all` everything.
 pub(super) fn plots(page: &mut Page, report: &Report) {
+    // A plot on fewer columns tells nothing.
+    if page.style.columns.is_some_and(|columns| columns < LEAD + COLUMNS.start() + RANGE) {
+        return;
+    }
     let figures = &report.figures;
     let decides = deciding(report);
     let shown = |row: &&DistributionRow| page.style.all || row.metric == decides || row.metric == Metric::EventGap;
@@ -33,7 +37,7 @@ pub(super) fn plots(page: &mut Page, report: &Report) {
     if !rows.is_empty() {
         page.heading("Distributions");
         legend(page, figures);
-        rows.iter().for_each(|row| distribution(page, row));
+        rows.iter().for_each(|row| distribution(page, row, figures));
     }
     if page.style.all || report.sides.base.is_none() {
         signals(page, figures);
@@ -75,7 +79,7 @@ fn columns(page: &Page, at_the_right: usize) -> usize {
     page.style.width.saturating_sub(LEAD + at_the_right).clamp(*COLUMNS.start(), *COLUMNS.end())
 }
 
-fn distribution(page: &mut Page, row: &DistributionRow) {
+fn distribution(page: &mut Page, row: &DistributionRow, figures: &Figures) {
     let sides = sides(row);
     let bounds = || sides.iter().flat_map(|(_, side)| &side.buckets).map(|(bound, _)| *bound);
     let sane = |bound: &f64| bound.is_finite() && *bound > 0.0;
@@ -90,7 +94,7 @@ fn distribution(page: &mut Page, row: &DistributionRow) {
     let Some(axis) = LogAxis::new(low, high, columns) else { return };
     page.line("");
     match row.metric {
-        Metric::EventGap => gaps(page, &sides, axis),
+        Metric::EventGap => gaps(page, &sides, axis, figures),
         metric => cumulative(page, metric, &sides, axis),
     }
     let labels = axis.labels(|value| number::value(value, &row.unit));
@@ -115,11 +119,14 @@ fn cumulative(page: &mut Page, metric: Metric, sides: &[(Role, &Histogram)], axi
 }
 
 /// How many gaps are that long, on a logarithmic scale: a stall is one in a million and decides all the same.
-fn gaps(page: &mut Page, sides: &[(Role, &Histogram)], axis: LogAxis) {
+fn gaps(page: &mut Page, sides: &[(Role, &Histogram)], axis: LogAxis, figures: &Figures) {
     page.line("  gaps between events: how many are that long (logarithmic)");
     let counts = |side: &Histogram| {
         let mut counts = vec![0u64; axis.columns()];
-        side.buckets.iter().for_each(|(bound, n)| counts[axis.column(*bound)] += n);
+        for (bound, n) in &side.buckets {
+            let count = &mut counts[axis.column(*bound)];
+            *count = count.saturating_add(*n);
+        }
         counts
     };
     let sides: Vec<(Role, Vec<u64>)> = sides.iter().map(|(role, side)| (*role, counts(side))).collect();
@@ -128,7 +135,7 @@ fn gaps(page: &mut Page, sides: &[(Role, &Histogram)], axis: LogAxis) {
     for (role, counts) in sides {
         let heights: Vec<_> = counts.into_iter().map(|n| (n > 0).then(|| height(n))).collect();
         let bars = chart::bars(&heights, height(fullest));
-        page.line(&format!("    {:<width$}{bars}", role.name(), width = LEAD - 4));
+        page.line(&format!("    {:<width$}{bars}", words::side(figures, role), width = LEAD - 4));
     }
 }
 
@@ -149,12 +156,12 @@ fn signals(page: &mut Page, figures: &Figures) {
     let points = shown.iter().flat_map(|(_, rows)| rows).map(|row| row.points.len()).max().unwrap_or(0);
     let columns = columns(page, RANGE).min(points);
     for (name, rows) in shown {
-        signal(page, name, &rows, columns);
+        signal(page, name, &rows, columns, figures);
     }
     what_happened(page, &figures.marks);
 }
 
-fn signal(page: &mut Page, name: &str, rows: &[&TimelineRow], columns: usize) {
+fn signal(page: &mut Page, name: &str, rows: &[&TimelineRow], columns: usize, figures: &Figures) {
     let values = || rows.iter().flat_map(|row| row.points.iter().map(|(_, value)| *value));
     let highest = values().fold(0.0, f64::max);
     page.line(&format!("  {}", tame(&name.replace('_', " "))));
@@ -163,7 +170,7 @@ fn signal(page: &mut Page, name: &str, rows: &[&TimelineRow], columns: usize) {
         let own = || row.points.iter().map(|(_, value)| *value);
         let (low, high) = (own().fold(f64::INFINITY, f64::min), own().fold(f64::NEG_INFINITY, f64::max));
         let range = format!("{} … {}", number::value(low, &row.unit), number::value(high, &row.unit));
-        let side = row.side.name();
+        let side = words::side(figures, row.side);
         let range = page.paint(&tame(&range), Tone::Dim);
         page.line(&format!("    {side:<width$}{bars:<columns$}  {range}", width = LEAD - 4));
     }

@@ -1,6 +1,6 @@
 //! Where time was gained or lost, with a bar for each stage's share.
 
-use super::Page;
+use super::{Page, rows};
 use crate::{layout::tame, stages, tone::Tone};
 use firstcheck_model::report::StageRow;
 
@@ -13,14 +13,11 @@ fn bar(share: f64) -> String {
 }
 
 /// The best split of each metric under a heading of its own.
-pub(super) fn stages(page: &mut Page, rows: &[StageRow]) {
-    let chosen = stages::chosen(rows);
+pub(super) fn stages(page: &mut Page, splits: &[StageRow]) {
+    let chosen = stages::chosen(splits);
     for split in chosen.splits {
         page.heading(&tame(&stages::title(split)));
-        let (head, lines) = stages::table(split, Some(bar)).lines();
-        let head = page.paint(&format!("  {head}"), Tone::Dim);
-        page.line(&head);
-        lines.iter().for_each(|line| page.line(&format!("  {line}")));
+        rows(page, &stages::table(split, Some(bar)), "  ", &[]);
     }
     for total in chosen.unseen {
         page.prose("  ", &tame(&stages::unseen(total)), Tone::Dim);

@@ -80,6 +80,16 @@ fn nothing_found_is_not_said_to_be_healthy() {
     insta::assert_snapshot!("first_screen_nothing", page);
 }
 
+/// A side whose metrics the other lacks was not compared, and is not said to be like it.
+#[test]
+fn sides_with_nothing_in_common_were_not_compared() {
+    let mut report = incident();
+    (report.changes, report.began) = (Vec::new(), None);
+    assert!(screen(&report, 100).contains("by the metrics that both have"));
+    report.metrics.iter_mut().for_each(|row| row.base = None);
+    assert!(screen(&report, 100).contains("no metric in common"));
+}
+
 /// Whatever is found and however long it is, the screen is one screen; the rest is asked for with `--all`.
 #[test]
 fn too_much_of_everything_fits_as_well() {

@@ -39,6 +39,46 @@ fn report() -> Report {
     report
 }
 
+/// The rows of `report` where every slice that can be told is as bad as the whole.
+fn alike() -> Report {
+    let mut report = report();
+    report.metrics.retain(|row| row.slice.is_none() || row.claim != Claim::NonInferior);
+    report
+}
+
+#[test]
+fn slices_that_say_what_their_whole_says_are_counted() {
+    let page = render(&alike(), Format::Terminal, &Style { width: 160, ..Style::default() }).unwrap();
+    assert!(!page.contains("(prompt above 8192)"), "{page}");
+    assert!(page.contains("2 rows of slices are folded (1 regressed, 1 not claimable): --all"), "{page}");
+}
+
+#[test]
+fn reasons_beyond_the_first_few_are_counted() {
+    let mut report = fixtures::regression();
+    report.why = (1..=9).map(|n| format!("reason {n}")).collect();
+    let page = |all| render(&report, Format::Terminal, &Style { all, ..Style::default() }).unwrap();
+    assert!(page(false).contains("reason 5") && !page(false).contains("reason 6"), "{}", page(false));
+    assert!(page(false).contains("and 4 more reasons: --all") && page(true).contains("reason 9"), "{}", page(false));
+}
+
+/// No line is wider than the terminal, but for commands, which are copied whole.
+#[test]
+fn a_narrow_terminal_is_not_exceeded() {
+    for columns in [24, 36, 60, 80] {
+        for report in [report(), fixtures::cannot_tell(), fixtures::clean()] {
+            for all in [false, true] {
+                let style = Style { width: columns, columns: Some(columns), all, ..Style::default() };
+                let page = render(&report, Format::Terminal, &style).unwrap();
+                let wide =
+                    page.lines().find(|line| line.chars().count() > columns && !line.trim_start().starts_with("$ "));
+                assert_eq!(wide, None, "at {columns}:\n{page}");
+                assert!(page.contains("TTFT"), "at {columns}:\n{page}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_decides_is_shown_and_the_rest_is_counted() {
     for format in [Format::Terminal, Format::Markdown] {

@@ -143,9 +143,13 @@ fn html_keeps_its_elements() {
 #[test]
 fn nobody_is_mentioned_and_no_workflow_commanded() {
     let mut report = fixtures::regression();
-    report.why.push("@octocat #12 ::error::planted and c10::Error".into());
+    report.why.push("@octocat #12 ::error::planted and c10::Error, std::vector::size".into());
+    report.why.push("::ERROR::planted ::add-matcher::/x ##[error]planted".into());
     let markdown = render(&report, Format::Markdown, &Style::default()).unwrap();
     assert!(!markdown.contains("@octocat") && !markdown.contains("#12"), "{markdown}");
     let page = render(&report, Format::Terminal, &Style::default()).unwrap();
-    assert!(!page.contains("::error") && page.contains("c10::Error"), "{page}");
+    for command in ["::error", "::ERROR", "::add-matcher", "##["] {
+        assert!(!page.contains(command), "{command}: {page}");
+    }
+    assert!(page.contains("c10::Error, std::vector::size"), "{page}");
 }

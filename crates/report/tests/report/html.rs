@@ -20,6 +20,18 @@ fn body(report: &Report) -> String {
 }
 
 #[test]
+fn a_diagnosis_begins_with_what_changed_and_what_to_do() {
+    let mut report = fixtures::regression();
+    (report.verb, report.verdict) = ("diagnose".into(), firstcheck_model::report::Verdict::None);
+    let page = firstcheck_report::render(&report, firstcheck_report::Format::Html, &Default::default()).unwrap();
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text} in\n{page}"));
+    let order = ["In short", "What changed", "What to do now", "What to measure next", "What the checks found"];
+    let main = at("<main");
+    let places: Vec<usize> = order.iter().map(|text| main + page[main..].find(text).unwrap()).collect();
+    assert!(places.is_sorted(), "{places:?}");
+}
+
+#[test]
 fn pages() {
     insta::assert_snapshot!("html_regression", body(&fixtures::regression()));
     insta::assert_snapshot!("html_clean", body(&fixtures::clean()));

@@ -1,7 +1,7 @@
 //! Whole pages of three reports.
 
 use crate::fixtures;
-use firstcheck_model::report::{MetricRow, NotUnderstood, Quantity, Report};
+use firstcheck_model::report::{MetricRow, NotUnderstood, Quantity, Report, Verdict};
 use firstcheck_model::{
     comparability::{Level, Reach, Ruling},
     metric::{Metric, Stat},
@@ -34,6 +34,29 @@ fn every_page_of_every_report() {
             insta::assert_snapshot!(format!("{folder}_{name}"), page(&report, format));
         }
     }
+}
+
+/// The only side of a report is no candidate, in its figures neither.
+#[test]
+fn one_run_is_called_no_candidate() {
+    let mut report = fixtures::regression();
+    (report.verb, report.verdict) = ("run".into(), Verdict::None);
+    (report.why, report.findings, report.stages) = (Vec::new(), Vec::new(), Vec::new());
+    (report.notes, report.comparability, report.differences) = (Vec::new(), Vec::new(), Vec::new());
+    report.sides.base = None;
+    for run in report.sides.candidate.iter_mut().flat_map(|side| &mut side.runs) {
+        run.label = "bundle".into();
+    }
+    report.metrics.iter_mut().for_each(|row| (row.base, row.margin, row.note) = (None, None, None));
+    report.figures.distributions.iter_mut().for_each(|row| row.base = None);
+    report.figures.timelines.retain(|row| row.side == firstcheck_model::run::Role::Candidate);
+    for format in [Format::Terminal, Format::Markdown] {
+        let page = render(&report, format, &Style { all: true, ..Style::default() }).unwrap();
+        assert!(!page.contains("candidate"), "{page}");
+    }
+    let page = render(&report, Format::Html, &Style::default()).unwrap();
+    let body = page.split_once("<body>").unwrap().1.split_once("<script>").unwrap().0;
+    assert!(!body.contains(">candidate<") && !body.contains("show-candidate"), "{body}");
 }
 
 #[test]

@@ -90,7 +90,7 @@ struct After<'c> {
 }
 
 fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
-    let base = case.base_for("time to first token before the burst")?;
+    let base = case.base_for("time to first token at the usual load")?;
     let third = case.side.measure::<LastThird>()?;
     let before = base.measure::<ClientTtft>()?;
     let usual = before.median.interval.map_or(before.median.value.0, |(_, high)| high.0);

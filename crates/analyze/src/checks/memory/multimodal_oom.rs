@@ -28,14 +28,14 @@ declare_check! {
     /// The symptom is the log: a failed allocation after the server was ready, in frames of an encoder, in a front end, or in
     /// the language model of a server that takes images, with KV usage up to {full}. At the start it is S14.
     ///
-    /// - Another process: the text's total less free and own memory leaves {others} B, or a front end raised it.
+    /// - Another process: the text's total less free and own memory leaves {others}, or a front end raised it.
     /// - Image tokens: prompts have {tokens} times the tokens of the base's: sizes are not what the engine assumes.
-    /// - The encoder's peak: its frames, prompts like the base's, and fewer than {worked} images were encoded before: the
+    /// - The encoder's peak: its frames, prompts like the base's, and fewer than {worked} were encoded before: the
     ///   profile at the start did not hold it.
-    /// - Embeddings retained: {worked} images or more were encoded before it failed, and the base, with prompts like these,
+    /// - Embeddings retained: {worked} or more were encoded before it failed, and the base, with prompts like these,
     ///   does not fail: what images leave behind grows. Memory of the device over time proves it.
     /// - Utilisation: the engine may take {utilisation} of the device or more, and the encoder asked for less than
-    ///   {transient} B.
+    ///   {transient}.
     /// - The language model's own activations: its frames.
     ///
     /// ## What to do

@@ -26,14 +26,14 @@ declare_check! {
     /// ## How it is decided
     ///
     /// From spans of both pools joined by request: the hand-over is the time from the end of the prefill to the first
-    /// token of the decode pool. The symptom: its median is {late} s or more, or {rise} s and {grew} times
+    /// token of the decode pool. The symptom: its median is {late} or more, or {rise} and {grew} times
     /// the base's more. Without spans a mean transfer as long as
     /// that shows it as well. Means add up, so the hand-over is split by them:
     ///
     /// - The transfer is {share} of it or more, or transfers fill {busy} of the senders' time so that they wait for each
-    ///   other. Pieces below {piece} B, or {share} of it spent on handing pieces out: fragmented. Else: bandwidth.
+    ///   other. Pieces below {piece}, or {share} of it spent on handing pieces out: fragmented. Else: bandwidth.
     /// - The decode pool's KV usage reaches {full}, or requests wait there: admission.
-    /// - The first decode takes {again} of the prefill or more, and half of {late} s: the prompt is computed again.
+    /// - The first decode takes {again} of the prefill or more, and half of {late}: the prompt is computed again.
     /// - First requests of a pair of replicas are late, and the others are not: hand-shakes.
     /// - The wait before the prefill is longer than the hand-over: not a problem of the hand-over.
     /// - What is left, {share} of it or more: orchestration (hops, alignment with steps, the first token computed again).

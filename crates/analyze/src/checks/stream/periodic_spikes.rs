@@ -161,10 +161,23 @@ fn on_clock(side: &Side<'_>, clock: Clock, period: &Period) -> Fact {
     let text = format!(
         "every {value:.digits$} {what}, give or take {:.1} %; chance {}",
         period.jitter() * 100.0,
-        if period.p < 1e-6 { "below 1e-6".to_owned() } else { format!("{:.1e}", period.p) }
+        chance(period.p)
     );
     let source = Source::Derived { by: "phases of spikes on a clock".into(), from: runs_of(&side.evidence.runs) };
     Fact { text, value: Some(value), unit: Some(unit.into()), interval: None, n: Some(period.tried as u64), source }
+}
+
+/// A chance as people read it: in percent, a small one as one in so many.
+fn chance(p: f64) -> String {
+    match p {
+        p if p < 1e-6 => "below one in a million".into(),
+        p if p < 0.01 => {
+            // Two digits: the rest is not known.
+            let unit = 10f64.powf((1.0 / p).log10().floor() - 1.0);
+            format!("1 in {:.0}", (1.0 / p / unit).round() * unit)
+        }
+        p => format!("{:.0} %", p * 100.0),
+    }
 }
 
 /// The clock on which spikes are most regular, if they are on any.

@@ -162,8 +162,7 @@ impl Slow {
         let mut facts = vec![
             gaps.median.fact(format!("a usual gap is {:.1} ms", stalls.usual.0 * 1e3)),
             gaps.median.fact(format!(
-                "{:.0} % of {} streams have a gap above {:.0} ms",
-                of_streams * 100.0,
+                "{touched} of {} streams have a gap above {:.0} ms",
                 stalls.longest.len(),
                 limit * 1e3
             )),

@@ -4,6 +4,7 @@ pub(super) mod plan;
 pub(super) mod sides;
 
 use super::{
+    compare::warn_of_no_gate,
     prepared::{Asked, Prepared, folder, prepare},
     run::interrupt,
 };
@@ -36,13 +37,14 @@ const LOOKS: [&[u32]; 2] = [&[6, 8, 12, 16], &[8, 12, 16]];
 pub fn run(args: AbArgs, context: &Context) -> anyhow::Result<u8> {
     let output = Output::open(&args.output, &[], context.terminal)?;
     let fail_on = args.fail_on;
+    let aa = args.plan.aa;
     let (file, only_plan) = (args.plan.calibration.clone(), args.plan.plan);
     let mut known = Calibrations::read(&file)?;
     let (options, unread) = options(args, &context.config)?;
     if only_plan {
         return plan::say(&options, &known);
     }
-    let out = options.out.clone();
+    let (out, policy) = (options.out.clone(), options.policy.clone());
     interrupt::watch(options.stop.clone());
     let mut shown = progress::Experiment::new(&context.progress);
     let outcome = ab(options, &mut |event| shown.tell(&event));
@@ -61,6 +63,10 @@ pub fn run(args: AbArgs, context: &Context) -> anyhow::Result<u8> {
         "bundles in {0}: firstcheck compare --base {0}/*-base --candidate {0}/*-candidate says the same again",
         out.display()
     ));
+    // Base against itself is not judged in any case.
+    if !aa {
+        warn_of_no_gate(&mut report, &policy);
+    }
     let code = exit_code(&report, fail_on.map(Into::into));
     output.write(&report)?;
     Ok(code)

@@ -21,6 +21,8 @@ use std::{path::PathBuf, time::Duration};
 const SINCE: Duration = Duration::from_secs(30 * 60);
 /// Longest wait for an answer; a query over a long span takes its time.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest wait for a whole page of an engine.
+const PAGE_PATIENCE: Duration = Duration::from_secs(10);
 /// Largest answer: what is larger is asked for in halves.
 const LARGEST: usize = 32 << 20;
 
@@ -94,6 +96,8 @@ pub(super) fn ask(asked: &Asked<'_>, progress: &Progress, tell: &dyn Fn(String))
     let headers = headers(args)?;
     let settings = Settings { total: PATIENCE, body_limit: LARGEST, extra_ca: args.ca.clone(), ..Settings::default() };
     let client = HttpClient::new(&settings)?;
+    // A page that trickles is not waited for as long as a query over a long span may take.
+    let pages = HttpClient::new(&Settings { total: PAGE_PATIENCE, ..settings })?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut found = Vec::new();
     let of = |addresses: &[String], role: Role| addresses.iter().cloned().map(move |text| (text, role)).collect();
@@ -104,7 +108,7 @@ pub(super) fn ask(asked: &Asked<'_>, progress: &Progress, tell: &dyn Fn(String))
             bail!("{address} has a query, which would not be sent: leave it out");
         }
         tell(format!("asking {address}"));
-        let source = runtime.block_on(recognise(&client, &address, &headers));
+        let source = runtime.block_on(recognise(&pages, &address, &headers));
         found.push((source.map_err(|error| explained(error, &address))?, address, role));
     }
     let any_api = found.iter().any(|(source, ..)| matches!(source, Source::Prometheus(_)));
@@ -118,10 +122,12 @@ pub(super) fn ask(asked: &Asked<'_>, progress: &Progress, tell: &dyn Fn(String))
         bail!("--probe asks an engine, and none of the addresses is one: give that of its API");
     }
     for (source, address, role) in found {
-        let seat = Seat { client: &client, headers: &headers, window: args.watched, role, tell };
+        let seat = Seat { client: &pages, headers: &headers, window: args.watched, role, tell };
         let span = asked.span.filter(|_| role == Role::Candidate);
         let answered = match source {
-            Source::Prometheus(api) => runtime.block_on(series(&api, args, span, &seat, &mut live)),
+            Source::Prometheus(api) => {
+                runtime.block_on(series(&api.asked_with(client.clone()), args, span, &seat, &mut live))
+            }
             Source::Engine(identity) => {
                 let metrics = stated(&address, identity, role, &mut live);
                 if let (Role::Candidate, Some(requests)) = (role, asked.probe.probe) {

@@ -18,6 +18,7 @@ use firstcheck_model::{
     exit_code::exit_code,
     report::{NotUnderstood, ReadRow, Report},
 };
+use firstcheck_observe::Address;
 use firstcheck_report::number;
 use jiff::{SignedDuration, Timestamp};
 use std::{
@@ -56,6 +57,7 @@ pub fn run(args: DiagnoseArgs, context: &Context) -> anyhow::Result<u8> {
     for path in &files {
         reading::must_exist(path)?;
     }
+    side.must_not_be(&base)?;
     let asked_about = args.symptom.as_deref().map(symptom::meant).transpose()?;
     let asking = context.progress.spinner();
     let (addresses, base_addresses) = (&side.addresses, &base.addresses);
@@ -99,9 +101,47 @@ impl Sources {
         self.addresses.is_empty() && self.paths.is_empty()
     }
 
+    /// Fails where both sides name one thing: compared with itself it shows nothing, and the checks would call that well.
+    ///
+    /// # Errors
+    /// Naming both.
+    fn must_not_be(&self, base: &Self) -> anyhow::Result<()> {
+        for (ours, theirs) in self.files().flat_map(|ours| base.files().map(move |theirs| (ours, theirs))) {
+            if overlap(ours, theirs) {
+                bail!(
+                    "{} and --base {} are one, or one lies in the other: compared with itself it shows nothing; give \
+                     --base what a healthy deployment left",
+                    ours.display(),
+                    theirs.display()
+                );
+            }
+        }
+        let same = |address: &&String| base.addresses.iter().any(|other| bare(other) == bare(address));
+        if let Some(address) = self.addresses.iter().find(same) {
+            let address: Address = address.parse()?;
+            bail!(
+                "{address} is asked on both sides: compared with itself it shows nothing; give --base another \
+                 deployment, or an earlier span of a Prometheus (24h-ago)"
+            );
+        }
+        Ok(())
+    }
+
     fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.paths.iter().filter(|path| !is_stdin(path))
     }
+}
+
+/// Whether one of them is the other or lies in it. What has no real path (`FILE#2`) is told by its words.
+fn overlap(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let (one, other) = (real(one), real(other));
+    one.starts_with(&other) || other.starts_with(&one)
+}
+
+/// An address as it is compared: a slash at its end leads nowhere else.
+fn bare(address: &str) -> &str {
+    address.trim_end_matches('/')
 }
 
 fn is_stdin(path: &Path) -> bool {
@@ -212,7 +252,7 @@ fn uncounted(all: &[NotUnderstood], verbose: bool) -> Option<String> {
     let series: u64 = all.iter().filter(|one| one.what == "series").map(|one| one.count).sum();
     let mut parts = Vec::new();
     if lines > 0 {
-        parts.push(format!("{} lines", number::count(lines)));
+        parts.push(number::counted(lines, "line"));
     }
     if series > 0 {
         parts.push(format!("{} series", number::count(series)));

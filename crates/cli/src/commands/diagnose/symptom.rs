@@ -1,7 +1,9 @@
 //! A diagnosis that is asked about one symptom.
 
 use anyhow::bail;
-use firstcheck_analyze::{declare::Check, registry::CHECKS, settings::nearest, settling::settles, symptom};
+use firstcheck_analyze::{
+    declare::Check, planned::planned, registry::CHECKS, settings::nearest, settling::settles, symptom,
+};
 use firstcheck_model::{finding::Finding, report::Report};
 
 /// The checks that are meant.
@@ -9,6 +11,9 @@ use firstcheck_model::{finding::Finding, report::Report};
 /// # Errors
 /// Words that no check is known by.
 pub(super) fn meant(words: &str) -> anyhow::Result<Vec<&'static Check>> {
+    if let Some((code, about)) = planned(words) {
+        bail!("{code} ({about}) has no check yet: `firstcheck explain` lists the symptoms that can be asked about");
+    }
     let checks = symptom::meant(words);
     if !checks.is_empty() {
         return Ok(checks);

@@ -85,10 +85,11 @@ fn measure(
 /// What became of exported spans.
 fn told(tally: &Tally, run: &RunEvidence) -> String {
     let known: BTreeSet<u32> = run.spans.iter().map(|span| span.request).collect();
-    let (spans, exports) = (number::count(tally.spans), number::count(tally.exports));
     format!(
-        "{spans} spans in {exports} exports; they tell the stages of {} requests",
-        number::count(known.len() as u64)
+        "{} in {}; they tell the stages of {}",
+        number::counted(tally.spans, "span"),
+        number::counted(tally.exports, "export"),
+        number::counted(known.len() as u64, "request")
     )
 }
 

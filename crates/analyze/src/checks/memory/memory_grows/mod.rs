@@ -189,7 +189,16 @@ fn runs_out(host: &Held) -> Option<Fact> {
 fn flat(held: &Held) -> Fact {
     let growth = held.growth();
     let n = held.trend.bytes.len();
-    growth.fact(format!("{}: {} in {:.1} h over {n} samples", held.name, size(growth.value.0), hours(held)))
+    let grew = match growth.value.0 {
+        0.0 => "did not grow".to_owned(),
+        bytes => size(bytes),
+    };
+    growth.fact(format!("{}: {grew} in {} over {n} samples", held.name, time(hours(held))))
+}
+
+/// A time in the unit that suits it.
+fn time(hours: f64) -> String {
+    if hours < 1.0 { format!("{:.0} min", hours * 60.0) } else { format!("{hours:.1} h") }
 }
 
 /// A size in the unit that suits it.

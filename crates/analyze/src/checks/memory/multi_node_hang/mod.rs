@@ -16,11 +16,11 @@ declare_check! {
     ///
     /// ## How it is decided
     ///
-    /// The symptom: from the first request, or from some token to the end, requests were in flight for {still} s or
+    /// The symptom: from the first request, or from some token to the end, requests were in flight for {still} or
     /// longer and not one token came; at the start also more than {unusual} times a later first token. Meanwhile the
     /// servers' token counters stand still too, or ranks were dumped: an engine that works for others, or loads from a second
     /// KV tier (S05), does not hang. Where
-    /// dumps show ranks apart, {seen} s are enough. A watchdog's line proves it, and so do dumps of ranks apart where
+    /// dumps show ranks apart, {seen} are enough. A watchdog's line proves it, and so do dumps of ranks apart where
     /// no request is known. The causes are read from where each rank stood at one time, first match:
     ///
     /// - A rank outside of the collective that others wait in: its frames name the cause. A compiler: only slow. A queue:

@@ -25,12 +25,12 @@ declare_check! {
     /// From requests that are marked with their schema; unmarked ones cannot be told from plain ones. The symptom is any
     /// of the causes' own measurements:
     ///
-    /// - Cold compile: the first request for a schema (the warm-up counts too) waits {stall} s longer than its later
-    ///   ones, and longer than those spread; or every one waits {stall} s longer than plain ones; or SGLang's own
+    /// - Cold compile: the first request for a schema (the warm-up counts too) waits {stall} longer than its later
+    ///   ones, and longer than those spread; or every one waits {stall} longer than plain ones; or SGLang's own
     ///   histogram says so.
     /// - Compile on the engine's thread: of the standstills of streams more than {triggered} begin right after such a
     ///   request arrived, at least {lift} more than its rate gives by chance.
-    /// - Mask: time per token, standstills aside, grows by more than {row} s for each running request with a schema at
+    /// - Mask: time per token, standstills aside, grows by more than {row} for each running request with a schema at
     ///   equal running requests, and by {cost} of itself in all. If it grows once, with the first one: a feature is off.
     /// - State explosion: both the compile and the mask.
     /// - Output without end: more than {capped} of the answers end at their limit, and {blank} of their text is white
