@@ -163,7 +163,7 @@ pub(crate) fn failures(sides: &Sides) -> Vec<String> {
         let lost: u64 = fates
             .iter()
             .filter(|(name, _)| *name != Fate::Completed.name())
-            .map(|(_, n)| n)
+            .map(|(_, n)| *n)
             .fold(0, u64::saturating_add);
         if lost > 0 && all > 0 {
             let reasons = reasons(side);
