@@ -69,8 +69,9 @@ fn a_gate_that_gates_nothing_does_not_look_like_a_pass() {
     assert!(said.err.contains("warning: nothing is gated"), "{}", said.err);
     let annotated = bench.expect(0, &["report", "report.json", "--format", "github"]).out;
     assert!(annotated.starts_with("::warning"), "{annotated}");
-    let sides = ["compare", "--base", "pairs/pair-01-base", "--candidate", "pairs/pair-01-candidate"];
-    let said = bench.expect(0, &[&sides[..], &["--policy", arg(&policy)]].concat());
+    let base = ["compare", "--base", "pairs/pair-01-base", "pairs/pair-02-base"];
+    let candidate = ["--candidate", "pairs/pair-01-candidate", "pairs/pair-02-candidate", "--policy", arg(&policy)];
+    let said = bench.expect(0, &[&base[..], &candidate].concat());
     assert!(said.err.contains("warning: nothing is gated") && said.out.contains("is no pass"), "{}", said.err);
 }
 

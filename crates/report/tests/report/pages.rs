@@ -49,6 +49,8 @@ fn one_run_is_called_no_candidate() {
     }
     report.metrics.iter_mut().for_each(|row| (row.base, row.margin, row.note) = (None, None, None));
     report.figures.distributions.iter_mut().for_each(|row| row.base = None);
+    report.figures.marks.clear();
+    report.command = None;
     report.figures.timelines.retain(|row| row.side == firstcheck_model::run::Role::Candidate);
     for format in [Format::Terminal, Format::Markdown] {
         let page = render(&report, format, &Style { all: true, ..Style::default() }).unwrap();
