@@ -51,6 +51,7 @@ pub mod stalls;
 pub mod standstill;
 pub mod starts;
 pub(crate) mod stated;
+pub(crate) mod step_pace;
 pub mod step_wait;
 pub mod structured;
 pub mod survival;

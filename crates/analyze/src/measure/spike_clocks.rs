@@ -5,12 +5,12 @@ use super::{
     live_streams::LiveStreams,
     served::Served,
     stalls::Stalls,
+    step_pace::StepPace,
 };
 use crate::side::Side;
 use firstcheck_model::{
     measurement::{Missing, Why},
     moment::Moment,
-    signal::{Part, Signal},
     unit::Seconds,
 };
 use firstcheck_stats::period::{FEWEST, Period, regular};
@@ -191,21 +191,9 @@ fn steps(side: &Side<'_>, run: usize, replica: &str, at: &[Moment]) -> Result<Ve
         });
         return Ok(at.iter().map(|moment| ends.partition_point(|end| end <= moment) as f64).collect());
     }
-    let missing = || {
-        let what = "steps of the engine: the run has too many gaps to list, and its counter of steps is not sampled";
-        Missing::not_exposed(what, "firstcheck run --url URL --scrape-interval 1s, or fewer requests")
-    };
-    let counters = side.evidence.runs.get(run).map(|run| run.series(Signal::IterationTokens, Part::Count));
-    let counters: Vec<_> = counters.into_iter().flatten().collect();
-    let [counter] = counters.as_slice() else { return Err(missing()) };
-    let between = |moment: &Moment| {
-        let after = counter.at.partition_point(|sample| sample <= moment);
-        let (before, value) = (counter.at.get(after.checked_sub(1)?)?, counter.value.get(after - 1)?);
-        let (next, later) = (counter.at.get(after)?, counter.value.get(after)?);
-        let share = moment.since(*before)?.0 / next.since(*before)?.0;
-        Some(value + (later - value) * share)
-    };
-    at.iter().map(|moment| between(moment).ok_or_else(missing)).collect()
+    // Of a run with more gaps than are listed the streams' own counts tell the steps between those that are.
+    let pace = StepPace::of(side, run, replica)?;
+    Ok(at.iter().filter_map(|moment| moment.seconds()).map(|moment| pace.by(moment)).collect())
 }
 
 /// Requests of the client that had arrived by each moment.

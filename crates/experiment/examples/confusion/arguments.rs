@@ -27,6 +27,8 @@ pub struct Asked {
     pub threads: usize,
     /// Whether runs that went wrong are not listed.
     pub quiet: bool,
+    /// Whether a run that is listed is shown with what its findings rest on.
+    pub facts: bool,
     /// Where tables are written.
     pub write: Option<PathBuf>,
     engine: EngineKind,
@@ -48,6 +50,7 @@ impl Asked {
             dose: Dose::Declared,
             threads: thread::available_parallelism()?.get(),
             quiet: false,
+            facts: false,
             write: None,
             engine: EngineKind::Vllm,
             against: Against::Healthy,
@@ -55,6 +58,10 @@ impl Asked {
         while let Some(name) = arguments.next() {
             if name == "--quiet" {
                 asked.quiet = true;
+                continue;
+            }
+            if name == "--facts" {
+                asked.facts = true;
                 continue;
             }
             let value = arguments.next().ok_or(format!("{name} needs a value"))?;

@@ -122,6 +122,13 @@ pub fn line(run: &Judged) -> String {
     text
 }
 
+/// What the fault's own check and those that are false said, a fact a line.
+pub fn facts(run: &Judged) -> String {
+    let wrong = run.others().filter(|(_, there)| !there).map(|(said, _)| said);
+    let lines = run.own().into_iter().chain(wrong);
+    lines.flat_map(|said| said.facts.iter().map(|fact| format!("\n    {}: {fact}", said.code))).collect()
+}
+
 fn knows_cause(fault: &FaultSpec) -> bool {
     registry::by_code_or_slug(fault.symptom)
         .is_none_or(|check| check.causes.iter().any(|cause| cause.id == fault.cause))

@@ -105,6 +105,12 @@ const fn floor(symptom: &'static str, metric: &'static str, least: Change, of: f
 pub const FLOORS: &[Floor] = &[
     floor("S01", "median TTFT, s", Change::Times(1.15, 0.002), |run| metric::ttft(run, 0.5)),
     floor("S02", "p99 wait before the first step, s", Change::Times(1.5, 0.05), |run| metric::wait(run, 0.99)),
+    Floor {
+        faults: &["admission-blocked"],
+        ..floor("S02", "p99 wait behind a head that does not fit, s", Change::Times(1.5, 0.05), |run| {
+            metric::held_up(run, 0.99)
+        })
+    },
     floor("S03", "cached share of the prompt tokens", Change::Falls(0.1), metric::cached_share),
     floor("S04", "median TTFT of the last third, s", Change::Times(2.0, 0.2), metric::late_ttft),
     floor("S05", "wait for the second tier beyond computing, s a hit", Change::Rises(0.005), metric::tier_loss),

@@ -1,6 +1,9 @@
 //! What a check said, in short.
 
-use firstcheck_model::finding::{Cause, Finding, Outcome};
+use firstcheck_model::{
+    finding::{Cause, Finding, Outcome},
+    measurement::Fact,
+};
 use std::fmt;
 
 /// A check's outcome without its facts.
@@ -30,6 +33,8 @@ pub struct Said {
     pub word: Word,
     /// The finding that it is a consequence of, by its own account.
     pub consequence_of: Option<String>,
+    /// What it rests on: the facts of the symptom, and those of each cause behind its name.
+    pub facts: Vec<String>,
 }
 
 impl Said {
@@ -49,7 +54,8 @@ impl Said {
             Outcome::Undecided { missing } => Word::Undecided(missing.iter().map(|one| one.what.clone()).collect()),
             Outcome::NotApplicable { .. } => Word::NotApplicable,
         };
-        Self { code: finding.code.clone(), word, consequence_of: finding.consequence_of.clone() }
+        let facts = facts(&finding.outcome);
+        Self { code: finding.code.clone(), word, consequence_of: finding.consequence_of.clone(), facts }
     }
 
     /// Whether the symptom is there.
@@ -61,6 +67,25 @@ impl Said {
     pub fn names(&self, cause: &str) -> bool {
         matches!(&self.word, Word::Present { supported, .. } if supported.iter().any(|id| id == cause))
     }
+}
+
+fn facts(outcome: &Outcome) -> Vec<String> {
+    let of_cause = |cause: &Cause| match cause {
+        Cause::Supported { id, facts, .. } => lines(&format!("for {id}: "), facts),
+        Cause::Excluded { id, facts, .. } => lines(&format!("against {id}: "), facts),
+        Cause::Open { id, missing, .. } => missing.iter().map(|one| format!("{id} lacks {}", one.what)).collect(),
+    };
+    match outcome {
+        Outcome::Present { facts, causes, .. } => {
+            lines("", facts).into_iter().chain(causes.iter().flat_map(of_cause)).collect()
+        }
+        Outcome::Absent { why } => lines("", why),
+        Outcome::Undecided { .. } | Outcome::NotApplicable { .. } => Vec::new(),
+    }
+}
+
+fn lines(before: &str, facts: &[Fact]) -> Vec<String> {
+    facts.iter().map(|fact| format!("{before}{}", fact.text)).collect()
 }
 
 /// `S15 present (kv-pool-shrank; open: leaked-pages)`.

@@ -1,6 +1,6 @@
 //! The matrix of faults and checks: what it counts, on a few runs.
 
-use firstcheck_experiment::confusion::{Against, Change, Dose, Floor, Load, Stage, groups, rows};
+use firstcheck_experiment::confusion::{Against, Change, Dose, Floor, Group, Judged, Load, Stage, groups, rows};
 use firstcheck_sim::{
     EngineKind,
     fault::{FaultSpec, Severity, catalogue, find},
@@ -27,6 +27,45 @@ fn a_pool_that_shrank_is_above_its_floor_and_found_where_the_pool_was_full() {
     assert_eq!(calm["plain"].runs, 4);
     assert!(calm["plain"].wrong.is_empty(), "{calm:?}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "bundles stay behind");
+}
+
+/// What is said of one fault under one load.
+fn played(slug: &str, load: &str, severities: &[Severity], dose: Dose, seed: u64) -> Vec<Judged> {
+    let folder = tempfile::tempdir().unwrap();
+    let stage = Stage { engine: EngineKind::Vllm, against: Against::Healthy, folder: folder.path().into() };
+    let load = Load::ALL.into_iter().find(|known| known.name == load).unwrap();
+    let group = Group { load, seed, faults: vec![spec(slug)] };
+    let all = group.play(&stage, severities, dose, &|_| {}).unwrap();
+    all.into_iter().filter(|run| run.fault.is_some()).collect()
+}
+
+#[test]
+fn steps_are_counted_by_streams_where_a_run_has_too_many_gaps_to_list() {
+    let runs = played("step-pauses", "full", &[Severity::Moderate], Dose::Declared, 1);
+    let own = runs[0].own().unwrap();
+    assert!(own.names("every-n-steps") && !own.names("host-agent"), "{own}: {:?}", own.facts);
+}
+
+#[test]
+fn a_long_prompt_that_fits_at_once_blocks_no_admission() {
+    let roomy = played("admission-blocked", "roomy", &[Severity::Mild], Dose::Declared, 1);
+    let full = played("admission-blocked", "full", &[Severity::Severe], Dose::Declared, 2);
+    assert_eq!((roomy[0].above, full[0].above), (Some(false), Some(true)));
+    let (of_roomy, of_full) = (roomy[0].own().unwrap(), full[0].own().unwrap());
+    assert!(!of_roomy.names("admission-rule") && of_full.names("admission-rule"), "{of_roomy}; {of_full}");
+}
+
+#[test]
+fn a_stutter_of_few_streams_is_found_beside_a_base_and_is_no_queue() {
+    let runs = played("whole-prefill", "full", &[Severity::Moderate], Dose::Declared, 1);
+    let queue = runs[0].said.iter().find(|(said, _)| said.code == "S02").unwrap();
+    assert!(!queue.0.is_present(), "{}: {:?}", queue.0, queue.0.facts);
+    let drawn = played("whole-prefill", "roomy", &Severity::ALL, Dose::Random(7), 2);
+    let above: Vec<&Judged> = drawn.iter().filter(|run| run.above == Some(true)).collect();
+    assert!(
+        above.len() >= 2 && above.iter().all(|run| run.own().unwrap().names("prefill-between-decodes")),
+        "{above:?}"
+    );
 }
 
 #[test]

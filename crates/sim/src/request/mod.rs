@@ -161,6 +161,8 @@ pub struct Life {
     pub preempted_ns: i64,
     /// The part of it before the first token.
     pub preempted_in_prefill_ns: i64,
+    /// Time in the queue while its head did not fit the KV pool, whoever the head was.
+    pub held_up_ns: i64,
     /// When it was last preempted, with the tokens computed until then.
     #[serde(skip)]
     pub(crate) thrown_out: Option<(i64, u32)>,

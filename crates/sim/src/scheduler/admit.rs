@@ -38,7 +38,10 @@ impl Scheduler {
                     self.set_aside();
                     continue;
                 }
-                Found::NoRoom => break,
+                Found::NoRoom => {
+                    self.held_up_ns = Some(bench.now_ns);
+                    break;
+                }
             };
             let request = &mut bench.slots[slot];
             let behind = (request.num_tokens() - found).min(cap);
@@ -58,6 +61,7 @@ impl Scheduler {
                 if self.running.is_empty() && self.release_loaded(bench, slot) {
                     continue;
                 }
+                self.held_up_ns = Some(bench.now_ns);
                 break;
             }
             self.waiting.pop_front();

@@ -55,6 +55,8 @@ pub(crate) struct Scheduler {
     hit: Vec<BlockId>,
     /// Heads of the queue that let others pass in this step, the first one first.
     aside: Vec<u32>,
+    /// When the latest step was decided, if the head of the queue did not fit the pool then.
+    held_up_ns: Option<i64>,
 }
 
 /// What the scheduler works on.
@@ -105,6 +107,7 @@ impl Scheduler {
         if self.running.is_empty() && self.waiting.is_empty() {
             return;
         }
+        self.book_held_up(bench);
         self.preempt_for_nothing(bench);
         let defers_prompts = self.defers_prompts(bench);
         self.schedule_running(bench, defers_prompts);
@@ -117,6 +120,15 @@ impl Scheduler {
             self.batch.out_of_memory = images.overflow(encoder);
         }
         self.steps += 1;
+    }
+
+    /// Books the time since the latest step for everyone who waited behind a head that did not fit.
+    fn book_held_up(&mut self, bench: &mut Workbench<'_>) {
+        let Some(since_ns) = self.held_up_ns.take() else { return };
+        for slot in &self.waiting {
+            let life = &mut bench.slots[*slot].life;
+            life.held_up_ns += (bench.now_ns - since_ns.max(life.queued_ns)).max(0);
+        }
     }
 
     /// Whether a batch has been decided ahead of the results of the step in hand.

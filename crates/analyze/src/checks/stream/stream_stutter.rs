@@ -33,11 +33,11 @@ declare_check! {
     ///
     /// ## How it is decided
     ///
-    /// By the histogram of event gaps on a logarithmic axis, once it is known to be the server's (S12). Either at least
-    /// {touched} of the streams have a gap above {apart} usual ones; or the histogram has two modes with a valley between
-    /// them, at least a factor {wide} apart, the fast one holds {short} of the gaps or more, or the base's usual gap, and
-    /// slow gaps cost at least {lost} of the streams' time. A single slow mode is no stutter, and neither is what a base has as well, up to a factor {rise} of the time that it costs. What was
-    /// delivered in bursts must be in the server's own histogram too.
+    /// By the histogram of event gaps, once it is known to be the server's (S12): at least {touched} of the streams have a
+    /// gap above {apart} usual ones; or it has two modes at least a factor {wide} apart, with {short} of the gaps, or the
+    /// base's usual one, in the fast mode, and slow gaps cost {lost} of the streams' time; or, with a base, {some} of the
+    /// streams have a gap above {beside} usual ones and streams spend {spent} of their time in such. A single slow mode is no
+    /// stutter, nor what a base has as well, up to a factor {rise}. Bursts must be in the server's own histogram too.
     ///
     /// - Prompts: one whose chunk (budget × time of a prompt token) or whole takes as long as the slow gaps, to a factor
     ///   {factor}, was computed then, or the server counts about as many of them. Chunks share steps with streams; a
@@ -50,10 +50,9 @@ declare_check! {
     ///
     /// ## What to do
     ///
-    /// Halve `--max-num-batched-tokens`: the slow gaps must halve, the time to first token rises. Between decodes: let the
-    /// engine interleave. Graphs: raise the capture sizes.
-    ///
-    /// Looks like: gaps on a regular period (S08), few streams that freeze (S09), chunks of several tokens (S12).
+    /// Halve `--max-num-batched-tokens`: slow gaps must halve, the time to first token rises. Between decodes: let the
+    /// engine interleave. Graphs: raise the capture sizes. Looks like: gaps on a regular period (S08), few streams that
+    /// freeze (S09), chunks of several tokens (S12).
     pub static STREAM_STUTTER = {
         code: "S07", slug: "stream-stutter", family: Stream, severity: Major,
         symptom: "the first token comes quickly, then the stream stutters",
@@ -64,6 +63,9 @@ declare_check! {
             wide: 1.5 ["1"] = "ratio of the two modes from which they count as apart",
             short: 0.1 ["1"] = "share of the gaps in the fast mode: with fewer, slow gaps are the usual ones",
             lost: 0.25 ["1"] = "share of the streams' time that the slow mode must cost",
+            beside: 3.0 ["1"] = "usual gaps from which a gap is a slow one where a base shows what is usual",
+            some: 0.05 ["1"] = "share of the streams that must have one then",
+            spent: 0.02 ["1"] = "share of their time that streams must spend in them",
             rise: 1.5 ["1"] = "times the base's cost of slow gaps from which it counts as more than the base's",
             factor: 2.0 ["1"] = "factor between a slow gap and the time of a prompt that explains it",
             together: 0.8 ["1"] = "share of the live streams that must wait at once for a pause of the engine",
@@ -98,7 +100,11 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let usual_of_base = case.base.and_then(|base| Some(base.measure::<Stalls>().ok()?.usual));
     let slow = match Slow::of(case.side, usual_of_base, params)? {
         Ok(slow) => slow,
-        Err(why) => return Ok(Outcome::Absent { why }),
+        Err(why) => match Slow::beside(case, params) {
+            Some(Ok(slow)) => slow,
+            Some(Err(more)) => return Ok(Outcome::Absent { why: why.into_iter().chain(more).collect() }),
+            None => return Ok(Outcome::Absent { why }),
+        },
     };
     let mut facts = slow.facts.clone();
     if let Some(Ok(Ok(base))) = case.base.map(|base| Slow::of(base, None, params)) {
@@ -159,7 +165,7 @@ impl Slow {
         let touched = stalls.longest.iter().filter(|longest| **longest > limit).count();
         let of_streams = touched as f64 / stalls.longest.len() as f64;
         let beyond = |limit: f64| gaps.cells.iter().filter(move |(gap, _)| *gap > limit);
-        let mut facts = vec![
+        let facts = vec![
             gaps.median.fact(format!("a usual gap is {:.1} ms", stalls.usual.0 * 1e3)),
             gaps.median.fact(format!(
                 "{touched} of {} streams have a gap above {:.0} ms",
@@ -182,10 +188,55 @@ impl Slow {
             Some(modes) => (modes.valley.0, modes.fast.value.0),
             None => return Ok(Err(facts)),
         };
-        let count: u64 = beyond(limit).map(|(_, times)| times).sum();
+        let mut slow = Self::above(&gaps, limit, usual, facts);
+        if let Some(modes) = apart {
+            slow.facts
+                .push(modes.lost.fact(format!("they cost {:.0} % of the streams' time", modes.lost.value.0 * 100.0)));
+        }
+        Ok(Ok(slow))
+    }
+
+    /// Slow gaps that a base shows to be unusual, though they are too few or too near to a usual one to tell by themselves;
+    /// or why there are none. `None` without a base to tell by, or where gaps are not those of single tokens.
+    fn beside(case: &Case<'_>, params: &Params) -> Option<Result<Self, Vec<Fact>>> {
+        let base = case.base?;
+        let read = |side: &Side<'_>| {
+            let pacing = side.measure::<EventPacing>().ok().filter(|pacing| !pacing.coalesced())?;
+            pacing.tokens_per_event.as_ref().ok().filter(|tokens| tokens.value.0 <= ONE_TOKEN)?;
+            Some((side.measure::<GapHistogram>().ok()?, side.measure::<Stalls>().ok()?))
+        };
+        let ((gaps, stalls), (before, stalls_before)) = (read(case.side)?, read(base)?);
+        // Steps that are slower as a whole are no stutter.
+        let limit = params.beside * stalls.usual.0.max(stalls_before.usual.0);
+        let touched = stalls.longest.iter().filter(|longest| **longest > limit).count() as f64;
+        let of_streams = touched / stalls.longest.len() as f64;
+        let spent = |gaps: &GapHistogram| {
+            let slow = gaps.cells.iter().filter(|(gap, _)| *gap > limit);
+            slow.map(|(gap, times)| gap * *times as f64).sum::<f64>() / gaps.total
+        };
+        let (now, then) = (spent(&gaps), spent(&before));
+        let fact = gaps.p99.fact(format!(
+            "{:.0} % of the streams have a gap above {:.0} ms; streams spend {:.1} % of their time in such, the base's \
+             {:.1} %",
+            of_streams * 100.0,
+            limit * 1e3,
+            now * 100.0,
+            then * 100.0
+        ));
+        if of_streams < params.some || now < params.spent || now <= params.rise * then {
+            return Some(Err(vec![fact]));
+        }
+        let usual = gaps.median.fact(format!("a usual gap is {:.1} ms", stalls.usual.0 * 1e3));
+        Some(Ok(Self::above(&gaps, limit, stalls.usual.0, vec![usual, fact])))
+    }
+
+    /// The gaps above a limit, with what they cost beyond `usual` ones.
+    fn above(gaps: &GapHistogram, limit: f64, usual: f64, mut facts: Vec<Fact>) -> Self {
+        let beyond = || gaps.cells.iter().filter(|(gap, _)| *gap > limit);
+        let count: u64 = beyond().map(|(_, times)| times).sum();
         let half = count.div_ceil(2);
         let mut seen = 0;
-        let middle = beyond(limit).find(|(_, times)| {
+        let middle = beyond().find(|(_, times)| {
             seen += times;
             seen >= half
         });
@@ -202,11 +253,8 @@ impl Slow {
             median * 1e3,
             median / usual
         )));
-        if let Some(modes) = apart {
-            facts.push(modes.lost.fact(format!("they cost {:.0} % of the streams' time", modes.lost.value.0 * 100.0)));
-        }
-        let more: f64 = beyond(limit).map(|(gap, times)| (gap - usual) * *times as f64).sum();
-        Ok(Ok(Self { limit: Seconds(limit), ratio: median / usual, share, cost: more / gaps.total, facts }))
+        let more: f64 = beyond().map(|(gap, times)| (gap - usual) * *times as f64).sum();
+        Self { limit: Seconds(limit), ratio: median / usual, share, cost: more / gaps.total, facts }
     }
 }
 

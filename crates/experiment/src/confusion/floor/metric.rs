@@ -57,6 +57,16 @@ pub(super) fn wait(played: &Played, p: f64) -> Option<f64> {
     quantile(run(played)?.window().map(|(row, _)| waited(row).unwrap_or(f64::INFINITY)), p)
 }
 
+/// Quantile of the time that requests waited while the head of the queue did not fit the KV pool: a long prompt that is
+/// admitted at once holds others up by its computation alone, which is another cause.
+pub(super) fn held_up(played: &Played, p: f64) -> Option<f64> {
+    let waited = |row: usize| {
+        let truth = played.simulated.truth.requests.get(row)?.as_ref()?;
+        Some(truth.prompt_life().held_up_ns as f64 * 1e-9)
+    };
+    quantile(run(played)?.window().filter_map(|(row, _)| waited(row)), p)
+}
+
 pub(super) fn tpot(played: &Played, p: f64) -> Option<f64> {
     latency(played, Request::tpot, p)
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     case::Case,
     measure::{
-        counters::{runs_of, watched},
+        counters::{growth_in, runs_of, watched},
         first_token_waits::FirstTokenWaits,
         kv_pool::KvPool,
         latency_means::LatencyMeans,
@@ -24,7 +24,7 @@ use crate::{
 use firstcheck_model::{
     evidence::RunEvidence,
     measurement::{Fact, Measurement, Missing, Source},
-    signal::Signal,
+    signal::{Part, Signal},
     unit::{Ratio, Seconds, Tokens},
 };
 use firstcheck_stats::{quantile::Sample, queue::Load, rank::spearman};
@@ -252,10 +252,16 @@ pub(super) fn admission(case: &Case<'_>, params: &Params) -> Result<Weighed, Mis
         let pool = case.side.measure::<KvPool>()?;
         let largest = largest_prompt(case.side)?;
         let seats = stated::seats(case.side).map(|seats| seats.value.0).unwrap_or(f64::INFINITY);
+        // What is held up by a full pool now and then says nothing of the head; where it mostly is, the pool is what lacks.
+        let is_full = |at: &Waiting| Some(at.usage? >= params.pool);
+        let mostly_full = moments.at_which("KV usage at the same scrape", is_full)?.value.0 >= MOST;
         let blocked = |at: &Waiting| {
             let usage = at.usage?;
+            if usage >= params.pool {
+                return mostly_full.then_some(false);
+            }
             let free = (1.0 - usage) * pool.tokens.value.0;
-            Some(usage < params.pool && free < largest.value.0 && at.running.is_none_or(|running| running < seats))
+            Some(free < largest.value.0 && at.running.is_none_or(|running| running < seats))
         };
         let share = moments.at_which("KV usage at the same scrape", blocked)?;
         let text = format!(
@@ -288,17 +294,20 @@ fn at_most_moments(
     Ok(Weighed::by(share >= MOST, facts))
 }
 
-/// The largest prompt: of the client's requests and, if it is longer, the middle of the last bucket of the server's
-/// histogram that holds one.
+/// The largest prompt: of the client's requests and, if it is longer, the mean of the last bucket of the server's histogram
+/// that holds one.
 fn largest_prompt(side: &Side<'_>) -> Result<Measurement<Tokens>, Missing> {
     let runs = &side.evidence.runs;
-    let own = runs.iter().flat_map(RunEvidence::window).filter_map(|(_, request)| request.prompt_tokens).max();
-    let histogram = buckets(runs, Signal::PromptLength).ok();
-    let last = histogram.and_then(|all| all.into_iter().rev().find(|(_, _, count)| *count > 0.0));
-    let own = own.map_or(0.0, f64::from);
+    let own: Vec<f64> = runs
+        .iter()
+        .flat_map(RunEvidence::window)
+        .filter_map(|(_, request)| Some(request.prompt_tokens?.into()))
+        .collect();
+    let longest_own = own.iter().copied().fold(0.0, f64::max);
+    let histogram = buckets(runs, Signal::PromptLength).unwrap_or_default();
     // One of the client's own in the same bucket is the better figure.
-    let beyond = last.filter(|(lower, ..)| *lower >= own).map_or(0.0, |(lower, upper, _)| middle(lower, upper));
-    let longest = own.max(beyond);
+    let beyond = mean_of_last(runs, &histogram, &own).filter(|(lower, _)| *lower >= longest_own);
+    let longest = longest_own.max(beyond.map_or(0.0, |(_, mean)| mean));
     if longest <= 0.0 {
         return Err(Missing::not_exposed("lengths of prompts", "firstcheck run --url URL"));
     }
@@ -310,3 +319,21 @@ fn largest_prompt(side: &Side<'_>) -> Result<Measurement<Tokens>, Missing> {
         source: Source::Derived { by, from: runs_of(runs) },
     })
 }
+
+/// Lower bound of the last bucket that holds a prompt, and the mean of the prompts in it: what the histogram's sum has
+/// beyond all shorter ones, where those are as many as the client's and so as long; else where a bucket's are taken to lie.
+fn mean_of_last(runs: &[RunEvidence], histogram: &[(f64, f64, f64)], own: &[f64]) -> Option<(f64, f64)> {
+    let (lower, upper, count) = *histogram.iter().rfind(|(_, _, count)| *count > 0.0)?;
+    let shorter: f64 = histogram.iter().map(|(_, _, count)| count).sum::<f64>() - count;
+    let clients = own.len() as f64;
+    let of_sum = || {
+        let sum = growth_in(runs, Signal::PromptLength, Part::Sum).ok()?.value;
+        let told = clients > 0.0 && (shorter - clients).abs() <= SAME * clients;
+        let mean = (sum - shorter * own.iter().sum::<f64>() / clients) / count;
+        (told && mean > lower && mean <= upper).then_some(mean)
+    };
+    Some((lower, of_sum().unwrap_or_else(|| middle(lower, upper))))
+}
+
+/// Share by which two counts may differ and still be of the same requests.
+const SAME: f64 = 0.05;

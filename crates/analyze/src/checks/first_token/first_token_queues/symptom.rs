@@ -4,8 +4,8 @@ use super::Params;
 use crate::{
     case::Case,
     measure::{
-        first_token_waits::FirstTokenWaits, latency_means::LatencyMeans, prefill_rate::PrefillRate,
-        queue_tail::QueueTail,
+        first_token_waits::FirstTokenWaits, gap_histogram::GapHistogram, latency_means::LatencyMeans,
+        prefill_rate::PrefillRate, queue_tail::QueueTail,
     },
     side::Side,
 };
@@ -88,6 +88,7 @@ fn by_requests(case: &Case<'_>, waits: &FirstTokenWaits, params: &Params) -> Sym
         && more >= params.rise * before
         && more >= params.matters * base.median.value.0
         && waits.ratio >= params.matters
+        && (more >= params.noticed || in_hand(case.side, waits.level).is_none_or(|step| tail > step))
         && step(case.side).is_none_or(|step| tail > params.steps * step);
     let mean = |side: &FirstTokenWaits| side.mean.value.0;
     let whole = |side: &FirstTokenWaits| {
@@ -104,6 +105,20 @@ fn by_requests(case: &Case<'_>, waits: &FirstTokenWaits, params: &Params) -> Sym
         basis: "rise of the mean wait beyond what prompts of the same length take".into(),
     });
     Symptom { counts, facts, explains }
+}
+
+/// How long a step the requests up to that quantile meet when they arrive: the gap up to which streams spend such a share of
+/// their time.
+fn in_hand(side: &Side<'_>, level: f64) -> Option<f64> {
+    let gaps = side.measure::<GapHistogram>().ok()?;
+    let mut spent = 0.0;
+    let mut cells = gaps.cells.iter();
+    cells
+        .find(|(gap, times)| {
+            spent += gap * *times as f64;
+            spent >= level * gaps.total
+        })
+        .map(|(gap, _)| *gap)
 }
 
 /// Median time per output token: about a step.
