@@ -84,12 +84,11 @@ fn is_secret_word(word: &str) -> bool {
 }
 
 /// Letters and digits in a row from which a text that begins like a key is one: a model may be called `hf_small`.
-const KEY_RUN: usize = 16;
+const KEY_RUN: usize = 12;
 
 fn is_key(value: &str) -> bool {
-    let long = |run: &str| run.len() >= KEY_RUN && run.contains(|c: char| c.is_ascii_digit());
     SECRET_VALUES.iter().any(|start| value.starts_with(start))
-        && value.split(|c: char| !c.is_ascii_alphanumeric()).any(long)
+        && value.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| run.len() >= KEY_RUN)
 }
 
 /// A label's value as it may be kept: what its name's last word makes a secret is replaced, and what is a key by its looks. Of

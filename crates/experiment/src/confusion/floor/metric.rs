@@ -164,9 +164,10 @@ pub(super) fn lost(played: &Played) -> Option<f64> {
 /// Preemptions that the engines' pages count in the window, over requests that were answered in it.
 pub(super) fn preemptions(played: &Played) -> Option<f64> {
     let run = run(played)?;
-    let counted =
-        run.series(Signal::Preemptions, Part::Value).map(|series| Some(series.delta(run.info.window).ok()?.value));
-    let all = counted.sum::<Option<f64>>()?;
+    let counted: Vec<_> = run.series(Signal::Preemptions, Part::Value).collect();
+    let grown = counted.iter().map(|series| Some(series.delta(run.info.window).ok()?.value));
+    // An engine that counts none is no engine without any.
+    let all = grown.sum::<Option<f64>>().filter(|_| !counted.is_empty())?;
     let inside = |request: &&Request| run.info.window.is_none_or(|window| window.contains(request.done));
     let finished = run.requests.0.iter().filter(|request| request.fate == Fate::Completed).filter(inside).count();
     (finished > 0).then(|| all / finished as f64)
