@@ -36,6 +36,10 @@ const FEWEST: usize = 5;
 /// Standard errors within which a coefficient lies.
 const WITHIN: f64 = 2.0;
 
+/// Standard errors beyond which one estimate contradicts another: a step that does not grow in proportion to its tokens is
+/// off by two now and then.
+const CONTRADICTS: f64 = 3.0;
+
 /// A regressor of gaps.
 type Column = fn(&Cell) -> f64;
 
@@ -62,10 +66,12 @@ impl RankCosts {
         if n < FEWEST {
             return Err(few());
         }
-        let [others, _, own, excess] = fit(cells, [OTHERS, OWN, CONTEXT, EXCESS], ranks).ok_or_else(alike)?;
+        let intercepts = cells.intercepts(ranks);
+        let [others, _, own, excess] =
+            fit(cells, [OTHERS, OWN, CONTEXT, EXCESS], ranks, intercepts).ok_or_else(alike)?;
         // Of ranks that step by themselves the fullest slows nobody but its own requests.
         let apart = own.is_told() && excess.slope + WITHIN * excess.error < own.slope / 2.0 && excess.error > 0.0;
-        let most = match fit(cells, [OTHERS, OWN, MOST], ranks) {
+        let most = match fit(cells, [OTHERS, OWN, MOST], ranks, intercepts) {
             Some([_, _, most]) if !apart => most,
             _ => Coefficient::default(),
         };
@@ -106,6 +112,19 @@ impl<'c> Cells<'c> {
         self.own.len() + self.beside.len()
     }
 
+    /// Whether what differs between the sides is their ranks' work. Where readings within the sides tell what others' prompts
+    /// cost, and it is not what the jump between the sides says, a step's own time has changed as well.
+    fn intercepts(self, ranks: usize) -> Intercepts {
+        let columns = [OTHERS, OWN, MOST];
+        let (Some([one, ..]), Some([each, ..])) =
+            (fit(self, columns, ranks, Intercepts::One), fit(self, columns, ranks, Intercepts::Each))
+        else {
+            return Intercepts::One;
+        };
+        let contradicts = each.error > 0.0 && (one.slope - each.slope).abs() > CONTRADICTS * each.error;
+        if contradicts { Intercepts::Each } else { Intercepts::One }
+    }
+
     /// All of them, and whether each is of the other side.
     fn all(self) -> impl Iterator<Item = (&'c Cell, bool)> + Clone {
         self.own.iter().map(|cell| (cell, false)).chain(self.beside.iter().map(|cell| (cell, true)))
@@ -125,9 +144,22 @@ impl Coefficient {
     }
 }
 
-/// Fits gaps to `columns` and an intercept of each side, each cell by the gaps behind it; `None` where the columns cannot be
-/// told apart. Whatever else differs between two sides, a step's own time above all, is thus no work of their ranks.
-fn fit<const N: usize>(cells: Cells<'_>, columns: [Column; N], ranks: usize) -> Option<[Coefficient; N]> {
+/// The time of a step without any work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Intercepts {
+    /// That of both sides is one.
+    One,
+    /// Each side has its own.
+    Each,
+}
+
+/// Fits gaps to `columns` and intercepts, each cell by the gaps behind it; `None` where the columns cannot be told apart.
+fn fit<const N: usize>(
+    cells: Cells<'_>,
+    columns: [Column; N],
+    ranks: usize,
+    intercepts: Intercepts,
+) -> Option<[Coefficient; N]> {
     let varies = |of: &Column| {
         let values = || cells.all().map(|(cell, _)| of(cell));
         let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
@@ -135,7 +167,7 @@ fn fit<const N: usize>(cells: Cells<'_>, columns: [Column; N], ranks: usize) -> 
     };
     let kept: Vec<usize> = (0..N).filter(|at| varies(&columns[*at])).collect();
     let weight = |cell: &Cell| cell.gaps.sqrt();
-    let two_sides = !cells.own.is_empty() && !cells.beside.is_empty();
+    let two_sides = intercepts == Intercepts::Each && !cells.own.is_empty() && !cells.beside.is_empty();
     let row = |(cell, beside): (&Cell, bool)| -> Vec<f64> {
         let values = kept.iter().map(|at| columns[*at](cell));
         let side = two_sides.then(|| f64::from(u8::from(beside)));

@@ -83,9 +83,11 @@ declare_check! {
         consequence_of: {
             SharedSteps: "S01",
             SharedSteps: "S02",
+            SharedSteps: "S03",
             SharedSteps: "S06",
             BetweenDecodes: "S01",
             BetweenDecodes: "S02",
+            BetweenDecodes: "S03",
             BetweenDecodes: "S06",
             Preempted: "S15",
             Delivery: "S12",
