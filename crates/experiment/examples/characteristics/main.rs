@@ -3,8 +3,7 @@
 //!
 //! `cargo run --release -p firstcheck-experiment --example characteristics -- --experiments 2000 --write docs/statistics.md`
 //!
-//! `--experiments N`: experiments a regime and effect, fewer where a run is longer. `--traces N`: traces a regime, which
-//! share the experiments. `--seed S`. `--regime TEXT`: only those whose name holds the text (its tables are printed, not
+//! `--experiments N`: experiments a regime and effect. `--traces N`: traces a regime, which share the experiments. `--seed S`. `--regime TEXT`: only those whose name holds the text (its tables are printed, not
 //! written). `--sessions fresh`: each experiment has a drift of its own instead of its trace's. `--write PATH`.
 
 #[path = "../fidelity/document.rs"]
@@ -46,8 +45,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         for slower in [0.0, SLOWER] {
             let options =
                 Options { pairs: PAIRS, traces: asked.traces, sessions: asked.sessions, slower, seed: asked.seed };
-            let count = asked.experiments.div_ceil(u64::from(regime.requests / Regime::plain().requests));
             let experiment = Experiment::new(&regime, options)?;
+            let count = asked.experiments;
             eprintln!("{}: {count} experiments, {:.1} req/s, steps {slower} slower", regime.name, experiment.rate());
             measured.push((regime.clone(), slower, Tally::of(&judge(&experiment, count)?)));
         }
