@@ -116,7 +116,7 @@ fn even_prompts_are_told_by_the_jump_between_sides_whose_quick_steps_are_as_long
         for (place, cell) in side.cells.iter_mut().enumerate() {
             cell.gap += 300.0 * PROMPT;
             // The count swings from reading to reading, the work does not.
-            cell.other_prompts += if (place / RANKS) % 2 == 0 { 150.0 } else { 450.0 };
+            cell.other_prompts += if (place / RANKS).is_multiple_of(2) { 150.0 } else { 450.0 };
         }
         let costs = RankCosts::of(&side, Some(beside(&base, same_step))).unwrap();
         (costs.prompts.errors > 3.0, costs.prompts.of_time.value.0)
