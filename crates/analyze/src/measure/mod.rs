@@ -35,6 +35,7 @@ pub mod prompt_overlap;
 pub mod prompt_reuse;
 pub mod prompt_work;
 pub mod queue_tail;
+pub mod quick_gaps;
 pub(crate) mod ran_beside;
 pub mod rank_costs;
 pub mod rank_places;

@@ -12,7 +12,8 @@ use firstcheck_stats::linear;
 /// From a regression of the gaps of each rank, between each two readings, on its own work and on that of the others:
 /// `gap = α + γ·own prompts + γ'·others' prompts + β·own context + β'·(most context − own)`. Ranks that step by themselves
 /// have γ' = β' = 0, so that nothing is taken for a wait that is not one. Ranks that step together have β = β', which is
-/// then taken from `β·most context` alone: it is told even where one rank has all requests.
+/// then taken from `β·most context` alone: it is told even where one rank has all requests. So is γ = γ' beside it: a rank
+/// that gets the requests of all computes their prompts as well, and only the sum of all prompts stays what it was.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankCosts {
     /// The wait for prompts that others compute.
@@ -36,27 +37,24 @@ const FEWEST: usize = 5;
 /// Standard errors within which a coefficient lies.
 const WITHIN: f64 = 2.0;
 
-/// Standard errors beyond which one estimate contradicts another: a step that does not grow in proportion to its tokens is
-/// off by two now and then.
-const CONTRADICTS: f64 = 3.0;
-
 /// A regressor of gaps.
 type Column = fn(&Cell) -> f64;
 
 const OTHERS: Column = |cell| cell.other_prompts;
 const OWN: Column = |cell| cell.prompts;
+const ALL: Column = |cell| cell.prompts + cell.other_prompts;
 const CONTEXT: Column = |cell| cell.context;
 const EXCESS: Column = |cell| cell.excess;
 const MOST: Column = |cell| cell.context + cell.excess;
 
 impl RankCosts {
-    /// What the ranks of a side cost each other, with coefficients from its spans and from those of `beside`.
+    /// What the ranks of a side cost each other, with coefficients from its spans and from those of another side.
     ///
     /// # Errors
     /// Spans that are too few, or too much alike to tell one rank's work from another's.
-    pub fn of(side: &RankSteps, beside: Option<&RankSteps>) -> Result<Self, Missing> {
+    pub fn of(side: &RankSteps, beside: Option<Beside<'_>>) -> Result<Self, Missing> {
         let ranks = side.totals.len().max(1);
-        let cells = Cells { own: &side.cells, beside: beside.map_or(&[], |beside| &beside.cells) };
+        let cells = Cells { own: &side.cells, beside: beside.map_or(&[], |beside| &beside.steps.cells) };
         let n = cells.count() / ranks;
         let few = || Missing {
             what: format!("{FEWEST} readings between which the ranks' work differs"),
@@ -66,13 +64,13 @@ impl RankCosts {
         if n < FEWEST {
             return Err(few());
         }
-        let intercepts = cells.intercepts(ranks);
+        let intercepts = beside.map_or(Intercepts::One, |beside| cells.intercepts(ranks, &beside));
         let [others, _, own, excess] =
             fit(cells, [OTHERS, OWN, CONTEXT, EXCESS], ranks, intercepts).ok_or_else(alike)?;
         // Of ranks that step by themselves the fullest slows nobody but its own requests.
         let apart = own.is_told() && excess.slope + WITHIN * excess.error < own.slope / 2.0 && excess.error > 0.0;
-        let most = match fit(cells, [OTHERS, OWN, MOST], ranks, intercepts) {
-            Some([_, _, most]) if !apart => most,
+        let most = match fit(cells, [ALL, MOST], ranks, intercepts) {
+            Some([_, most]) if !apart => most,
             _ => Coefficient::default(),
         };
         let time: f64 = side.cells.iter().map(|cell| cell.gap * cell.gaps).sum();
@@ -90,6 +88,18 @@ impl RankCosts {
         };
         Ok(Self { prompts: share(others, OTHERS), contexts: share(most, |cell| cell.uneven) })
     }
+}
+
+/// Another side, whose spans are read with those of the side in question.
+#[derive(Debug, Clone, Copy)]
+pub struct Beside<'s> {
+    /// Its spans.
+    pub steps: &'s RankSteps,
+    /// Whether a step without work of other ranks takes as long as on the side in question, where something else than the
+    /// regression tells.
+    pub same_step: Option<bool>,
+    /// Standard errors beyond which what readings within the sides tell contradicts the jump between them.
+    pub contradicts: f64,
 }
 
 /// The work of the ranks does not vary between readings by itself.
@@ -113,15 +123,20 @@ impl<'c> Cells<'c> {
     }
 
     /// Whether what differs between the sides is their ranks' work. Where readings within the sides tell what others' prompts
-    /// cost, and it is not what the jump between the sides says, a step's own time has changed as well.
-    fn intercepts(self, ranks: usize) -> Intercepts {
+    /// cost, and it is not what the jump between the sides says, a step's own time has changed as well. They are poor
+    /// witnesses where prompts come evenly: a prompt counts in the reading in which it ends and costs in those before, so
+    /// that what differs between readings is mostly the count. Something that tells the steps themselves comes first.
+    fn intercepts(self, ranks: usize, beside: &Beside<'_>) -> Intercepts {
+        if beside.same_step == Some(true) {
+            return Intercepts::One;
+        }
         let columns = [OTHERS, OWN, MOST];
         let (Some([one, ..]), Some([each, ..])) =
             (fit(self, columns, ranks, Intercepts::One), fit(self, columns, ranks, Intercepts::Each))
         else {
             return Intercepts::One;
         };
-        let contradicts = each.error > 0.0 && (one.slope - each.slope).abs() > CONTRADICTS * each.error;
+        let contradicts = each.error > 0.0 && (one.slope - each.slope).abs() > beside.contradicts * each.error;
         if contradicts { Intercepts::Each } else { Intercepts::One }
     }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankWaits {
     /// Share of the time that ranks with something to compute wait. A rank without waits for the whole of a step, and nobody
-    /// with it: those waits are taken off, a mean gap between two tokens each, which is rather too much.
+    /// with it: those waits are taken off, a mean step each, which is rather too much.
     pub of_time: Measurement<Ratio>,
     /// Mean wait of each rank, by its label.
     pub by_rank: BTreeMap<String, Seconds>,
@@ -40,18 +40,28 @@ impl Measure for RankWaits {
         if count.value <= 0.0 {
             return Err(no_traffic("steps that the ranks took together in the window"));
         }
-        let step = mean_in(runs, Signal::Itl)?;
+        let token = mean_in(runs, Signal::Itl)?;
+        let step = token.value.0 * tokens_a_step(runs);
         let by_rank = by_rank(runs)?;
         let idle = idle_steps(runs)?.min(count.value);
         let busy = count.value - idle;
         if busy <= 0.0 {
             return Err(no_traffic("steps in which a rank had something to compute"));
         }
-        let by = "waits of ranks with something to compute / (their steps · time between two tokens)".into();
-        let source = Source::Derived { by, from: vec![sum.source, count.source, step.source.clone()] };
-        let value = Ratio((sum.value - idle * step.value.0).max(0.0) / (busy * step.value.0));
+        let by =
+            "waits of ranks with something to compute / (their steps · time between two tokens · tokens a step)".into();
+        let source = Source::Derived { by, from: vec![sum.source, count.source, token.source.clone()] };
+        let value = Ratio((sum.value - idle * step).max(0.0) / (busy * step));
         Ok(Self { of_time: Measurement { value, interval: None, n: count.value.round() as u64, source }, by_rank })
     }
+}
+
+/// Tokens that a step yields a request: those of a round where the engine speculates, else one. The time between two
+/// tokens is the time of a step over these.
+fn tokens_a_step(runs: &[RunEvidence]) -> f64 {
+    let grown = |signal| growth_in(runs, signal, Part::Value).ok().map(|growth| growth.value);
+    let rounds = grown(Signal::Drafts).filter(|rounds| *rounds > 0.0);
+    rounds.zip(grown(Signal::GenerationTokens)).map_or(1.0, |(rounds, tokens)| (tokens / rounds).max(1.0))
 }
 
 /// Steps in which a rank had nothing to compute, of all ranks.

@@ -8,7 +8,8 @@ use crate::{
 use firstcheck_model::{
     evidence::RunEvidence,
     measurement::{Missing, Why},
-    request::Fate,
+    moment::Moment,
+    request::{Fate, Request},
     run::ClockKind,
     signal::{Part, Signal},
 };
@@ -18,7 +19,7 @@ use firstcheck_model::{
 pub struct Served {
     /// Requests that the server finished.
     pub finished: Growth,
-    /// Requests that the client knows to have completed; `None` where no client is known.
+    /// Requests that the client knows to have completed before the window's end; `None` where no client is known.
     pub completed: Option<u64>,
     /// Finished requests that are not the client's; negative where the page misses some of them.
     pub foreign: f64,
@@ -34,8 +35,8 @@ impl Measure for Served {
         let clients = side.evidence.runs.iter().filter(|run| !run.requests.is_empty());
         let (mut completed, mut ended, mut blurred) = (0, 0, false);
         for run in clients.clone() {
-            completed += count(run, |fate| fate == Fate::Completed);
-            ended += count(run, |fate| !matches!(fate, Fate::NeverSent | Fate::Rejected));
+            completed += count(run, |request| request.fate == Fate::Completed && ended_inside(run, request));
+            ended += count(run, |request| !matches!(request.fate, Fate::NeverSent | Fate::Rejected));
             blurred |= !sampled_inside(run);
         }
         let known = clients.count() > 0;
@@ -95,9 +96,16 @@ impl Served {
     }
 }
 
-/// Requests of the window that ended in such a way.
-fn count(run: &RunEvidence, wanted: impl Fn(Fate) -> bool) -> u64 {
-    run.window().filter(|(_, request)| wanted(request.fate)).count() as u64
+/// Such requests of the window.
+fn count(run: &RunEvidence, wanted: impl Fn(&Request) -> bool) -> u64 {
+    run.window().filter(|(_, request)| wanted(request)).count() as u64
+}
+
+/// Whether a request did not end after the window in which it was sent. Where a queue grows many do, and the page counts
+/// them when the window is over.
+fn ended_inside(run: &RunEvidence, request: &Request) -> bool {
+    let after = |end: Moment| request.done.reached() && end.reached() && request.done > end;
+    run.info.clock.kind == ClockKind::Order || !run.info.window.is_some_and(|window| after(window.end))
 }
 
 /// Whether the page was read between the window's ends, so that what came before can be kept out.

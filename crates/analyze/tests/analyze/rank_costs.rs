@@ -1,7 +1,7 @@
 //! What ranks cost each other, of counters whose course is known.
 
 use firstcheck_analyze::measure::{
-    rank_costs::RankCosts,
+    rank_costs::{Beside, RankCosts},
     rank_steps::{Cell, RankSteps, RankTotal},
 };
 use firstcheck_model::measurement::Source;
@@ -96,8 +96,63 @@ fn what_differs_between_two_sides_is_no_work_of_their_ranks() {
             (cell.gap, cell.prompts, cell.other_prompts) =
                 (1.25 * cell.gap, 3.0 * cell.prompts, 3.0 * cell.other_prompts);
         }
-        RankCosts::of(&side, Some(&base)).unwrap().prompts.errors > 3.0
+        RankCosts::of(&side, Some(beside(&base, None))).unwrap().prompts.errors > 3.0
     };
     let wrong = (0..100).filter(|seed| said(*seed)).count();
     assert!(wrong <= 2, "{wrong} of 100");
+}
+
+fn beside(steps: &RankSteps, same_step: Option<bool>) -> Beside<'_> {
+    Beside { steps, same_step, contradicts: 3.0 }
+}
+
+/// Prompts that come evenly, of others, each counted in one reading and computed in part before it: what differs between
+/// readings is the count alone, and only the jump between the sides tells the cost.
+#[test]
+fn even_prompts_are_told_by_the_jump_between_sides_whose_quick_steps_are_as_long() {
+    let share = |seed: u64, same_step| {
+        let base = steps(seed, 20, true, 1.0);
+        let mut side = steps(seed + 1_000, 20, true, 1.0);
+        for (place, cell) in side.cells.iter_mut().enumerate() {
+            cell.gap += 300.0 * PROMPT;
+            // The count swings from reading to reading, the work does not.
+            cell.other_prompts += if (place / RANKS).is_multiple_of(2) { 150.0 } else { 450.0 };
+        }
+        let costs = RankCosts::of(&side, Some(beside(&base, same_step))).unwrap();
+        (costs.prompts.errors > 3.0, costs.prompts.of_time.value.0)
+    };
+    for seed in 0..20 {
+        let ((told, known), (_, unknown)) = (share(seed, Some(true)), share(seed, None));
+        assert!(told && known > 2.0 * unknown, "seed {seed}: {known} and {unknown}");
+    }
+}
+
+/// One rank gets all requests: their prompts with them, so that its own prompts and its context rise together. What all
+/// ranks compute stays the same, and the context alone explains the gaps.
+#[test]
+fn a_rank_that_gets_all_requests_computes_all_prompts_and_costs_its_context() {
+    for seed in 0..20 {
+        let base = steps(seed, 20, true, 1.0);
+        let mut side = base.clone();
+        side.cells = side
+            .cells
+            .chunks(RANKS)
+            .map(|ranks| {
+                let context: f64 = ranks.iter().map(|cell| cell.context).sum();
+                let most = ranks[0].context + ranks[0].excess;
+                Cell {
+                    gap: ranks[0].gap + CONTEXT * (context - most),
+                    prompts: ranks[0].prompts + ranks[0].other_prompts,
+                    other_prompts: 0.0,
+                    context,
+                    excess: 0.0,
+                    uneven: context * (1.0 - 1.0 / RANKS as f64),
+                    ..ranks[0]
+                }
+            })
+            .collect();
+        let costs = RankCosts::of(&side, Some(beside(&base, Some(true)))).unwrap();
+        let (value, truth) = (costs.contexts.of_time.value.0, truth(&side).1);
+        assert!((value / truth - 1.0).abs() < 0.25, "seed {seed}: {value} of {truth}");
+    }
 }

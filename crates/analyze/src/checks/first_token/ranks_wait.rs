@@ -5,7 +5,8 @@ use crate::{
     declare_check,
     measure::{
         counters::{growth, no_traffic},
-        rank_costs::{RankCosts, Share},
+        quick_gaps,
+        rank_costs::{Beside, RankCosts, Share},
         rank_steps::{RankSteps, RankTotal, shown},
         rank_waits::RankWaits,
     },
@@ -32,10 +33,11 @@ declare_check! {
     /// Present where prompts of other ranks, and context of the fullest rank beyond the mean, take {cost} of the time
     /// between tokens or more, and {rise} times as much as the base's. Where the engine counts the waits of its ranks that is
     /// their share of the steps; else it is told from the ranks' counters between readings: gaps of each rank against its
-    /// own prompt tokens and context and those of the others, at {sure} standard errors. Replicas that step by themselves
+    /// own prompt tokens and context and those of the others, at {sure} standard errors; the base's readings stand beside, as
+    /// of steps as long unless those within the sides say otherwise by {contradicts} errors and quick gaps do too. Replicas that step by themselves
     /// show nothing there. Less than that is no skew, whatever the ranks' loads are.
     ///
-    /// - Mixed step: prompts of others are {cost} of the time or most of the waits.
+    /// - Mixed step: prompts of others are {cost} of the time or most of the waits, beyond the base's.
     /// - Context: the rank that reads the most is. Then a rank that got {skew} times its share of the requests, beyond chance,
     ///   was sent too many; else one whose requests hold {skew} times the mean context got the long ones, evenly counted.
     /// - Slow rank: one rank waits less than {alone} of what the others do, though it was sent no more than they were.
@@ -54,6 +56,7 @@ declare_check! {
             cost: 0.1 ["1"] = "share of the time between tokens that waits for other ranks must cost",
             rise: 1.5 ["1"] = "times the base's waits from which they count as more than the base's",
             sure: 3.0 ["1"] = "standard errors by which a wait must be told from none",
+            contradicts: 3.0 ["1"] = "standard errors from which readings within two sides contradict the jump between them",
             skew: 1.5 ["1"] = "times the mean over ranks from which one has too much",
             alone: 0.3 ["1"] = "mean wait of the rank that the others wait for, over theirs, up to which it is always the same",
         },
@@ -76,8 +79,16 @@ struct Findings<'c> {
     steps: Result<Arc<RankSteps>, Missing>,
     /// Share of the time that is waited.
     cost: f64,
+    /// The same share of the base, and what its ranks cost each other; `None` without a base that tells.
+    before: Option<Before>,
     case: &'c Case<'c>,
     params: &'c Params,
+}
+
+/// What the base waits.
+struct Before {
+    share: Measurement<Ratio>,
+    costs: Option<RankCosts>,
 }
 
 fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
@@ -87,7 +98,8 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     }
     let steps = case.side.measure::<RankSteps>();
     let base = case.base.and_then(|base| base.measure::<RankSteps>().ok());
-    let costs = steps.clone().and_then(|steps| costs(&steps, base.as_deref(), params));
+    let beside = base.as_deref().map(|steps| beside(case, steps, params));
+    let costs = steps.clone().and_then(|steps| costs(&steps, beside, params));
     let waits = case.side.measure::<RankWaits>();
     let (cost, mut facts) = match (&waits, &costs) {
         (Ok(waits), _) => {
@@ -102,13 +114,14 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     if cost < params.cost {
         return Ok(Outcome::Absent { why: facts });
     }
-    if let Some(before) = of_base(case, base.as_deref(), waits.is_ok(), params) {
-        facts.push(before.fact(format!("the base's wait {:.0} %", before.value.0 * 100.0)));
-        if cost < params.rise * before.value.0 {
+    let before = of_base(case, base.as_deref(), waits.is_ok(), params);
+    if let Some(Before { share, .. }) = &before {
+        facts.push(share.fact(format!("the base's wait {:.0} %", share.value.0 * 100.0)));
+        if cost < params.rise * share.value.0 {
             return Ok(Outcome::Absent { why: facts });
         }
     }
-    let findings = Findings { waits, costs, steps, cost, case, params };
+    let findings = Findings { waits, costs, steps, cost, before, case, params };
     let mut verdict = Verdict::<Cause>::new();
     verdict.weigh(Cause::Mixed, mixed(&findings));
     verdict.weigh(Cause::Admission, admission(&findings));
@@ -120,7 +133,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
 }
 
 /// What ranks cost each other, from the side's own readings where they tell, else with those of the base beside them.
-fn costs(steps: &RankSteps, base: Option<&RankSteps>, params: &Params) -> Result<RankCosts, Missing> {
+fn costs(steps: &RankSteps, base: Option<Beside<'_>>, params: &Params) -> Result<RankCosts, Missing> {
     let told = |share: &Share| share.errors >= params.sure;
     let own = RankCosts::of(steps, None);
     match (own, base) {
@@ -128,6 +141,12 @@ fn costs(steps: &RankSteps, base: Option<&RankSteps>, params: &Params) -> Result
         (_, Some(base)) => RankCosts::of(steps, Some(base)),
         (own, None) => own,
     }
+}
+
+/// One of the two sides, to be read beside the other.
+fn beside<'s>(case: &Case<'_>, steps: &'s RankSteps, params: &Params) -> Beside<'s> {
+    let same_step = case.base.and_then(|base| quick_gaps::are_as_long(case.side, base));
+    Beside { steps, same_step, contradicts: params.contradicts }
 }
 
 /// A share as far as it is told from none.
@@ -166,16 +185,23 @@ fn told(costs: &RankCosts, ranks: usize) -> Vec<Fact> {
 }
 
 /// The same share of the base, by the same way of telling it.
-fn of_base(case: &Case<'_>, steps: Option<&RankSteps>, counted: bool, params: &Params) -> Option<Measurement<Ratio>> {
+fn of_base(case: &Case, steps: Option<&RankSteps>, counted: bool, params: &Params) -> Option<Before> {
     let base = case.base?;
-    if counted {
-        return Some(base.measure::<RankWaits>().ok()?.of_time.clone());
-    }
-    let side = case.side.measure::<RankSteps>().ok()?;
     // With the coefficients of both: those of a calm run by itself are not told.
-    let costs = RankCosts::of(steps?, Some(&side)).ok()?;
-    let value = Ratio(sure(&costs.prompts, params) + sure(&costs.contexts, params));
-    Some(Measurement { value, interval: None, ..costs.prompts.of_time })
+    let costs = case
+        .side
+        .measure::<RankSteps>()
+        .ok()
+        .zip(steps)
+        .and_then(|(side, steps)| RankCosts::of(steps, Some(beside(case, &side, params))).ok());
+    let share = if counted {
+        base.measure::<RankWaits>().ok()?.of_time.clone()
+    } else {
+        let costs = costs.as_ref()?;
+        let value = Ratio(sure(&costs.prompts, params) + sure(&costs.contexts, params));
+        Measurement { value, interval: None, ..costs.prompts.of_time.clone() }
+    };
+    Some(Before { share, costs })
 }
 
 impl Findings<'_> {
@@ -183,10 +209,15 @@ impl Findings<'_> {
         self.costs.as_ref().map_err(Clone::clone)
     }
 
-    /// Whether a part of the waits counts: by itself, or as most of them.
-    fn counts(&self, share: &Share) -> bool {
-        let part = sure(share, self.params);
-        part >= self.params.cost || part >= MOST * self.cost
+    /// Whether a part of the waits counts, by itself or as most of them: beyond the base's, where there is one. What the
+    /// base waits as well brought no wait about.
+    fn counts(&self, share: &Share, part_of: fn(&RankCosts) -> &Share) -> bool {
+        let before = self.before.as_ref();
+        let of_base =
+            before.and_then(|before| before.costs.as_ref()).map_or(0.0, |costs| sure(part_of(costs), self.params));
+        let all = self.cost - before.map_or(0.0, |before| before.share.value.0);
+        let part = sure(share, self.params) - of_base;
+        part >= self.params.cost || part >= MOST * all
     }
 
     fn totals(&self) -> Result<(&[RankTotal], &Source), Missing> {
@@ -222,13 +253,13 @@ fn waited(share: &Share, what: &str) -> Fact {
 
 fn mixed(findings: &Findings<'_>) -> Result<Weighed, Missing> {
     let share = &findings.costs()?.prompts;
-    Ok(Weighed::by(findings.counts(share), vec![waited(share, "prompts of other ranks")]))
+    Ok(Weighed::by(findings.counts(share, |costs| &costs.prompts), vec![waited(share, "prompts of other ranks")]))
 }
 
 /// Whether the waits are for the rank with the most context; a reason against where not.
 fn of_context(findings: &Findings<'_>) -> Result<(bool, Fact), Missing> {
     let share = &findings.costs()?.contexts;
-    Ok((findings.counts(share), waited(share, "context of the fullest rank beyond the mean")))
+    Ok((findings.counts(share, |costs| &costs.contexts), waited(share, "context of the fullest rank beyond the mean")))
 }
 
 fn admission(findings: &Findings<'_>) -> Result<Weighed, Missing> {
@@ -322,7 +353,8 @@ fn slow_rank(findings: &Findings<'_>) -> Result<Weighed, Missing> {
     // What the others wait for may be what it was sent.
     let (_, skewed, sent) = findings.sent()?;
     let costs = findings.costs()?;
-    let work = findings.counts(&costs.prompts) || findings.counts(&costs.contexts);
+    let work = findings.counts(&costs.prompts, |costs| &costs.prompts)
+        || findings.counts(&costs.contexts, |costs| &costs.contexts);
     Ok(Weighed::by(!skewed && !work, vec![fact, sent]))
 }
 

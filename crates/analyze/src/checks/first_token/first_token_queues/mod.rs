@@ -19,7 +19,7 @@ declare_check! {
     ///
     /// A request's wait is its time to first token beyond what any prompt of its length takes. Its tail (p99, p95 or p90)
     /// must be {knee} times what a prompt takes and {late}; with a base {rise} of the base's more, by {matters} of its median
-    /// and of their own prompts' time, and by {noticed} or longer than the steps that an arrival meets. Without requests the
+    /// and of their own prompts' time, and by {noticed} or longer than the two steps that an arrival meets. Without requests the
     /// server's queue histogram stands in. Wait counts where {share} of it lies, less the base's. A tail of {steps} steps, or
     /// at none of these places, is no queue: steps are slow or pause. With a base, and no account of the engine: undecided.
     ///
@@ -43,7 +43,7 @@ declare_check! {
             late: 0.5 ["s"] = "shortest wait that counts without a base",
             rise: 0.5 ["1"] = "relative rise of the tail of the waits over the base's that counts",
             matters: 1.0 ["1"] = "that rise over the base's median time to first token, and over its own prompt's time, from which it counts",
-            noticed: 0.05 ["s"] = "rise of the tail from which it counts even if it is the wait for a step in hand",
+            noticed: 0.05 ["s"] = "rise of the tail beyond slower steps from which even a wait for a step in hand counts",
             steps: 3.0 ["1"] = "decode steps that a tail must be longer than, with a base",
             share: 0.3 ["1"] = "share of the wait from which its place counts as a cause",
             full: 0.95 ["1"] = "utilisation by prompts from which the queue counts as saturated",
@@ -64,8 +64,20 @@ declare_check! {
             SeatsFull: "seats-full" = "as many requests run as may run at once",
             PoolFull: "pool-full" = "the KV pool is full",
         },
-        // A hand-over between pools lies outside both engines; one slower than requests arrive is a queue that grows.
-        consequence_of: { PoolFull: "S15", Variance: "S01", Saturation: "S15", Saturation: "S13", FrontEnd: "S12", FrontEnd: "S13" },
+        // A hand-over between pools lies outside both engines; one slower than requests arrive is a queue that grows. Slower
+        // rounds of speculation and an engine that schemas hold up serve prompts more slowly.
+        consequence_of: {
+            PoolFull: "S15",
+            Variance: "S01",
+            Saturation: "S15",
+            Saturation: "S13",
+            FrontEnd: "S12",
+            FrontEnd: "S13",
+            Variance: "S10",
+            Variance: "S11",
+            Saturation: "S10",
+            Saturation: "S11",
+        },
         run: check,
     }
 }

@@ -88,7 +88,7 @@ fn by_requests(case: &Case<'_>, waits: &FirstTokenWaits, params: &Params) -> Sym
         && more >= params.rise * before
         && more >= params.matters * base.median.value.0
         && waits.ratio >= params.matters
-        && (more >= params.noticed || in_hand(case.side, waits.level).is_none_or(|step| tail > step))
+        && is_no_step(case, waits.level, tail, more, params)
         && step(case.side).is_none_or(|step| tail > params.steps * step);
     let mean = |side: &FirstTokenWaits| side.mean.value.0;
     let whole = |side: &FirstTokenWaits| {
@@ -106,6 +106,19 @@ fn by_requests(case: &Case<'_>, waits: &FirstTokenWaits, params: &Params) -> Sym
     });
     Symptom { counts, facts, explains }
 }
+
+/// Whether a tail is more than the steps that an arrival meets without any queue: the one in hand, which it waits for, and
+/// the one that computes it, which others' work makes longer. The first of the two is a wait, and counts where it is
+/// noticed; the second is none, and is as much longer as usual steps are.
+fn is_no_step(case: &Case<'_>, level: f64, tail: f64, more: f64, params: &Params) -> bool {
+    let Some(step) = in_hand(case.side, level) else { return true };
+    let usual = |side| in_hand(side, 0.5);
+    let longer = usual(case.side).zip(case.base.and_then(usual)).map_or(0.0, |(now, before)| (now - before).max(0.0));
+    tail > MET * step || more - longer >= params.noticed
+}
+
+/// Steps that an arrival meets.
+const MET: f64 = 2.0;
 
 /// How long a step the requests up to that quantile meet when they arrive: the gap up to which streams spend such a share of
 /// their time.
