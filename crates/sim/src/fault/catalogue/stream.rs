@@ -222,8 +222,9 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         params: &[param(
             "per_100",
             "",
+            // With all of it lost from the start nothing falls along an answer.
             [0.35, 0.5, 0.8],
-            [0.0, 1.0],
+            [0.0, 0.95],
             "share of the acceptance lost in a hundred tokens",
         )],
         apply: |values, rig| {
