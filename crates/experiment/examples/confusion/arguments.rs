@@ -27,6 +27,8 @@ pub struct Asked {
     pub threads: usize,
     /// Whether runs that went wrong are not listed.
     pub quiet: bool,
+    /// Whether runs that went as they should are listed as well.
+    pub every_run: bool,
     /// Whether a run that is listed is shown with what its findings rest on.
     pub facts: bool,
     /// Where tables are written.
@@ -50,6 +52,7 @@ impl Asked {
             dose: Dose::Declared,
             threads: thread::available_parallelism()?.get(),
             quiet: false,
+            every_run: false,
             facts: false,
             write: None,
             engine: EngineKind::Vllm,
@@ -58,6 +61,10 @@ impl Asked {
         while let Some(name) = arguments.next() {
             if name == "--quiet" {
                 asked.quiet = true;
+                continue;
+            }
+            if name == "--every-run" {
+                asked.every_run = true;
                 continue;
             }
             if name == "--facts" {

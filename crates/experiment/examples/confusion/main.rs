@@ -6,8 +6,9 @@
 //! `--checks S07,S09`: what other checks say is left out. `--severities mild,moderate,severe`. `--loads roomy,full`.
 //! `--seeds N`. `--engine vllm|sglang`. `--against healthy|nothing|onset`: the healthy run of the scene, no base, or the
 //! same run before the fault begins in its middle. `--random-parameters SEED`: parameters drawn instead of the declared
-//! ones. `--threads N`. `--quiet`: no line for a run that went wrong. `--facts`: below such a line, what the fault's own
-//! check and the false ones rest on. `--write PATH`: replaces the tables there.
+//! ones. `--threads N`. `--quiet`: no line for a run that went wrong. `--every-run`: a line for those that went
+//! right as well. `--facts`: below such a line, what the fault's own check and the false ones rest on. `--write PATH`:
+//! replaces the tables there.
 
 mod arguments;
 #[path = "../fidelity/document.rs"]
@@ -48,7 +49,7 @@ fn play(asked: &Asked) -> Result<Vec<Judged>, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let (stage, groups) = (asked.stage(folder.path()), groups(&asked.faults, &asked.loads, asked.seeds));
     let tell = |run: &Judged| {
-        if !asked.quiet && !only(asked, run).is_right() {
+        if !asked.quiet && (asked.every_run || !only(asked, run).is_right()) {
             let run = only(asked, run);
             let facts = if asked.facts { table::facts(&run) } else { String::new() };
             eprintln!("{}{facts}", table::line(&run));

@@ -259,6 +259,12 @@ pub const SCHEMAS: Scene = Scene {
     },
 };
 
+/// Images of a request that carries any.
+pub(super) const IMAGES_A_REQUEST: u32 = 2;
+
+/// Prompt tokens of such an image.
+pub(super) const IMAGE_TOKENS: u32 = 576;
+
 /// Requests with images.
 pub const IMAGES: Scene = Scene {
     slug: "images",
@@ -267,7 +273,8 @@ pub const IMAGES: Scene = Scene {
         rig.deployment.each_engine(|engine| engine.encoder = Some(Encoder::default()));
         rig.server_renders(|call, _| {
             if call.tag % 3 == 0 {
-                let images = Images { count: 2, tokens: 576, first: call.tag * 2 };
+                let first = call.tag * u64::from(IMAGES_A_REQUEST);
+                let images = Images { count: IMAGES_A_REQUEST, tokens: IMAGE_TOKENS, first };
                 let tokens = firstcheck_workload::text::word_ids(mix(call.tag), images.total_tokens());
                 call.prompt.splice(0..0, tokens);
                 call.features.images = Some(images);

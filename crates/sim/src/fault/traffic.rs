@@ -31,6 +31,17 @@ pub(super) fn every(rig: &mut Rig<'_>, period_seconds: f64, lengths: Lengths) {
     }
 }
 
+/// Others send `count` requests at once each `period_seconds` while the fault acts, each with a prompt of its own.
+pub(super) fn bursts(rig: &mut Rig<'_>, period_seconds: f64, count: u32, lengths: Lengths) {
+    let period = ((period_seconds * 1e9) as i64).max(1_000);
+    let (start, count) = (rig.start_ns(), i64::from(count.max(1)));
+    let end = rig.end_ns().unwrap_or_else(|| last_send(rig));
+    let all = ((end - start) / period + 1).saturating_mul(count).clamp(0, MOST);
+    for number in 0..all {
+        send(rig, start + number / count * period, number as u64, lengths);
+    }
+}
+
 /// Others send `count` requests at the fault's start, spread over `seconds`.
 pub(super) fn burst(rig: &mut Rig<'_>, count: u32, seconds: f64, lengths: Lengths) {
     let start = rig.start_ns();

@@ -58,7 +58,7 @@ declare_check! {
             slower: 0.1 ["1"] = "rise of the 99th percentile that counts as slower",
             part: 0.5 ["1"] = "share from which a part explains the whole",
             class: 0.8 ["1"] = "share of the others' tokens a round below which requests are of another class",
-            decay: 0.1 ["1"] = "share of a short answer's tokens a round that long ones lose, beyond the base's, from which the draft decays",
+            decay: 0.05 ["1"] = "share of a short answer's tokens a round that long ones lose, beyond the base's, from which the draft decays",
             preempted: 0.05 ["1"] = "more preemptions a request than the base's that count",
         },
         causes: {

@@ -47,6 +47,18 @@ pub(super) fn schema_ttft(played: &Played, p: f64) -> Option<f64> {
     quantile(asked.filter_map(Request::ttft).map(|value| value.0), p)
 }
 
+/// Quantile of the times per output token of the requests that ask for a schema.
+pub(super) fn schema_tpot(played: &Played, p: f64) -> Option<f64> {
+    let asked = requests(played).filter(|request| request.schema.is_some());
+    quantile(asked.filter_map(Request::tpot).map(|value| value.0), p)
+}
+
+/// Time to first token of the request that was to be sent first, warm-up or not.
+pub(super) fn first_ttft(played: &Played) -> Option<f64> {
+    let first = run(played)?.requests.0.iter().min_by_key(|request| request.origin())?;
+    Some(first.ttft()?.0)
+}
+
 /// Quantile of the times from the moment at which a request was to be sent until the engine first worked on it: what its
 /// prompt takes by itself is not in it. One that was never worked on waited without end.
 pub(super) fn wait(played: &Played, p: f64) -> Option<f64> {

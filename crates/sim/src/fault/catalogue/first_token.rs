@@ -354,7 +354,8 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         doc: "loads from the second KV tier wait behind stores to it, of long prompts of others above all",
         scene: scene::OFFLOAD,
         params: &[
-            param("gb_per_s", "GB/s", [10.0, 7.0, 6.0], [0.001, 1e6], "rate that both share"),
+            // Loading by itself pays at that rate: at a lower one the link would be the cause.
+            param("gb_per_s", "GB/s", [7.0, 7.0, 7.0], [0.001, 1e6], "rate that both share"),
             param("prompt_tokens", "tokens", [3000.0, 6000.0, 7000.0], [1.0, 1e6], "length of the prompts of others"),
             param("period_s", "s", [0.5, 0.2, 0.13], [0.001, 1e4], "interval at which others send"),
         ],

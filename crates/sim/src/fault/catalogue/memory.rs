@@ -1,7 +1,7 @@
 //! Memory, preemption and start-up (S14–S19).
 
 use crate::{
-    config::{EngineConfig, Hang, HangCause, LeakKind, Leaker, Memory},
+    config::{Encoder, EngineConfig, Hang, HangCause, LeakKind, Leaker, Memory},
     fault::{FaultSpec, LASTS, Param, Rig, Values, param, scene},
     memory::{GIB, ledger},
 };
@@ -194,12 +194,20 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         scene: scene::PLAIN,
         params: &[
             param("kib", "KiB", [500.0, 5000.0, 50_000.0], [0.0, 1e9], "memory that a request leaves behind at first"),
-            param("gib", "GiB", [0.02, 0.2, 2.0], [0.0, 1000.0], "level at which it stays"),
+            // Many more would not be over in a minute: until then it is a leak to whoever looks.
+            param(
+                "requests",
+                "",
+                [40.0, 50.0, 60.0],
+                [1.0, 1e9],
+                "requests that leave as much behind as stays at last",
+            ),
         ],
         apply: |values, rig| {
             memory(rig, |memory| {
-                memory.host.leak.per_request += values.get("kib") * 1024.0;
-                memory.host.leak.plateau = Some(values.get("gib") * 1024f64.powi(3));
+                let bytes = values.get("kib") * 1024.0;
+                memory.host.leak.per_request += bytes;
+                memory.host.leak.plateau = Some(bytes * values.get("requests"));
             });
         },
     },
@@ -231,7 +239,8 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "multimodal encoder",
         doc: "the encoder's peak was not part of the start's profile: little is kept free for it",
         scene: scene::IMAGES,
-        params: &[param("mib", "MiB", [100.0, 60.0, 10.0], [0.0, 1e6], "memory that is left for the encoder")],
+        // One request's images take 110 MiB: with more than that it is what images leave behind that ends the engine.
+        params: &[param("mib", "MiB", [70.0, 40.0, 10.0], [0.0, 1e6], "memory that is left for the encoder")],
         apply: |values, rig| {
             let bytes = values.get("mib") * 1024.0 * 1024.0;
             rig.deployment.each_engine(|engine| {
@@ -264,17 +273,16 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         symptom: "S18",
         cause: "image-tokens",
         acts_in: "multimodal encoder",
-        doc: "images become far more tokens than the engine was set up for",
+        doc: "images become far more tokens than the engine was set up for: what its start kept free for the largest images \
+              that it knew of is too little",
         scene: scene::IMAGES,
-        params: &[param(
-            "factor",
-            "",
-            [4.0, 20.0, 80.0],
-            [1.0, 1000.0],
-            "what the tokens of an image are multiplied by",
-        )],
+        params: &[
+            // More would make prompts that no engine takes.
+            param("factor", "", [2.5, 4.0, 5.0], [1.0, 1000.0], "what the tokens of an image are multiplied by"),
+        ],
         apply: |values, rig| {
             let factor = values.get("factor");
+            rig.deployment.each_engine(|engine| engine.encoder.iter_mut().for_each(profile));
             rig.server_renders(move |call, _| {
                 if let Some(images) = &mut call.features.images {
                     let more = (f64::from(images.tokens) * factor) as u32;
@@ -336,6 +344,15 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         apply: |values, rig| hang(rig, values, HangCause::Compile),
     },
 ];
+
+/// Sets an encoder up as a start does that knows of images of the scene's size and encodes those of one request: as many
+/// tokens are encoded in a step and kept, and beside those kept the peak is kept free.
+fn profile(encoder: &mut Encoder) {
+    encoder.budget_tokens = scene::IMAGE_TOKENS * scene::IMAGES_A_REQUEST;
+    encoder.cache_tokens = encoder.budget_tokens;
+    let kept = f64::from(encoder.cache_tokens) * encoder.cache_bytes_per_token;
+    encoder.reserve_bytes = kept + f64::from(encoder.budget_tokens) * encoder.peak_bytes_per_token;
+}
 
 fn memory(rig: &mut Rig<'_>, change: impl Fn(&mut Memory)) {
     rig.deployment.each_engine(|engine| change(&mut engine.memory));

@@ -5,7 +5,7 @@ use crate::{
     config::{ClassAcceptance, EngineConfig, Pause, PauseClock, Speculation},
     fault::{
         FaultSpec, Param, Rig, param, scene,
-        traffic::{Lengths, every},
+        traffic::{Lengths, bursts, every},
     },
 };
 
@@ -131,18 +131,24 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         symptom: "S09",
         cause: "preemption",
         acts_in: "scheduler",
-        doc: "requests are thrown out of the batch now and then and computed again: a few streams freeze",
+        doc: "others send a few long prompts at once now and then, which fill the KV pool and whose answers then grow beyond it: \
+              the latest streams are thrown out of the batch and stand still until there is room",
         scene: scene::PLAIN,
         params: &[
-            param("steps", "", [300.0, 150.0, 60.0], [1.0, 1e9], "steps between two bursts"),
-            param("requests", "", [1.0, 2.0, 4.0], [1.0, 1e5], "requests that a burst throws out"),
+            param("period_s", "s", [20.0, 15.0, 12.0], [0.001, 1e4], "interval at which others send"),
+            param("pool_share", "", [0.9, 0.93, 0.95], [0.01, 1.0], "share of a KV pool that their prompts fill"),
+            param("output_tokens", "tokens", [300.0, 400.0, 500.0], [1.0, 1e6], "length of their answers"),
         ],
         apply: |values, rig| {
-            let (steps, requests) = (values.count("steps").max(1), values.count("requests"));
-            rig.deployment.each_engine(|engine| {
-                engine.defects.preempt_every_steps = steps;
-                engine.defects.preempt_requests = requests;
-            });
+            let replicas = rig.deployment.replicas.len().max(1) as u32;
+            let engine = rig.deployment.replicas.first().map(|replica| &replica.engine);
+            let (pool, longest) = engine.map_or((0, 1), |engine| (engine.kv_tokens(), engine.max_model_len));
+            let output_tokens = values.count("output_tokens");
+            let longest = longest.saturating_sub(output_tokens).max(1);
+            let fill = pool as f64 * values.get("pool_share");
+            let prompts = (fill / f64::from(longest)).ceil().max(1.0);
+            let lengths = Lengths { prompt_tokens: (fill / prompts) as u32, output_tokens };
+            bursts(rig, values.get("period_s"), prompts as u32 * replicas, lengths);
         },
     },
     FaultSpec {
@@ -216,8 +222,9 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         params: &[param(
             "per_100",
             "",
-            [0.3, 0.5, 0.8],
-            [0.0, 1.0],
+            // With all of it lost from the start nothing falls along an answer.
+            [0.35, 0.5, 0.8],
+            [0.0, 0.95],
             "share of the acceptance lost in a hundred tokens",
         )],
         apply: |values, rig| {
@@ -263,7 +270,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         acts_in: "structured output",
         doc: "the mask of allowed tokens costs time in every step for each structured request",
         scene: scene::SCHEMAS,
-        params: &[param("us", "µs", [800.0, 3000.0, 10_000.0], [0.0, 1e7], "time of a mask")],
+        params: &[param("us", "µs", [1100.0, 3000.0, 10_000.0], [0.0, 1e7], "time of a mask")],
         apply: |values, rig| {
             let seconds = values.get("us") * 1e-6;
             rig.deployment.each_engine(|engine| engine.structured.mask_seconds += seconds);
