@@ -80,6 +80,12 @@ impl LiveStreams {
         live.spans.get(replica).map_or(0, |ends| ends.at(moment))
     }
 
+    /// Most streams that were under way at once on one replica, of any run.
+    pub fn most(&self) -> usize {
+        let ends = self.runs.iter().flat_map(|run| run.spans.values());
+        ends.flat_map(|ends| ends.first.iter().map(|begun| ends.at(*begun))).max().unwrap_or(0)
+    }
+
     /// The replica of a row, empty where none is told.
     pub fn replica(&self, run: usize, row: u32) -> &str {
         self.runs.get(run).and_then(|live| live.replica.get(row as usize)).map_or("", String::as_str)

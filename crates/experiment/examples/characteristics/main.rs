@@ -3,8 +3,9 @@
 //!
 //! `cargo run --release -p firstcheck-experiment --example characteristics -- --experiments 2000 --write docs/statistics.md`
 //!
-//! `--experiments N`: experiments a regime and effect. `--traces N`: traces a regime, which share the experiments. `--seed S`. `--regime TEXT`: only those whose name holds the text (its tables are printed, not
-//! written). `--sessions fresh`: each experiment has a drift of its own instead of its trace's. `--write PATH`.
+//! `--experiments N`: experiments a regime and effect. `--traces N`: traces a regime, which share the experiments.
+//! `--seed S`. `--regime TEXT`: only those whose name holds the text (its tables are printed, not written).
+//! `--sessions fresh`: each experiment has a drift of its own instead of its trace's. `--write PATH`.
 
 #[path = "../fidelity/document.rs"]
 mod document;

@@ -33,8 +33,9 @@ declare_check! {
     /// Present where prompts of other ranks, and context of the fullest rank beyond the mean, take {cost} of the time
     /// between tokens or more, and {rise} times as much as the base's. Where the engine counts the waits of its ranks that is
     /// their share of the steps; else it is told from the ranks' counters between readings: gaps of each rank against its
-    /// own prompt tokens and context and those of the others, at {sure} standard errors; the base's readings stand beside, as
-    /// of steps as long unless those within the sides say otherwise by {contradicts} errors and quick gaps do too. Replicas that step by themselves
+    /// own prompt tokens and context and those of the others, at {sure} standard errors. The base's readings stand beside. Steps
+    /// of both sides count as equally long unless the client's quick gaps rose as much as the others, and readings within
+    /// the sides contradict the jump between them by {contradicts} errors. Replicas that step by themselves
     /// show nothing there. Less than that is no skew, whatever the ranks' loads are.
     ///
     /// - Mixed step: prompts of others are {cost} of the time or most of the waits, beyond the base's.

@@ -44,7 +44,7 @@ declare_check! {
     ///   whole one, or a run of chunks, stands between their tokens, and smaller chunks alone do not help.
     /// - Pauses: at least {together} of the live streams wait at once and no prompt explains it.
     /// - Graphs: {agree} of the slow gaps fall where more streams run than the largest captured graph holds, and {agree} of
-    ///   the others do not; where there are too many to list, the base's graphs hold these batches.
+    ///   the others do not; where there are too many to list, the base ran such batches in graphs that hold them.
     /// - Preemption: at most twice as many slow gaps as preemptions. Delivery: the server counts fewer than half of them.
     /// - Speculation: rounds that take longer yield as many more tokens.
     ///
@@ -308,32 +308,52 @@ fn graph_bucket(case: &Case<'_>, slow: &Slow, params: &Params) -> Result<Weighed
         let all = beyond[slow][0] + beyond[slow][1];
         (all > 0).then(|| beyond[slow][1] as f64 / all as f64)
     };
-    let (of_slow, of_fast) = (share(1, beyond).unwrap_or(0.0), share(0, beyond).unwrap_or(0.0));
+    let (of_slow, of_fast) = (share(1, beyond), share(0, beyond));
+    let Some(of_slow) = of_slow else {
+        return Err(Missing::not_exposed("the slow gaps with their places", Kind::Events.obtain()));
+    };
+    let others = match of_fast {
+        Some(share) => format!(" and {:.0} % of the others", share * 100.0),
+        None => "; no other is listed".to_owned(),
+    };
     let fact = graph.batch.fact(format!(
-        "the largest captured graph holds {largest:.0} requests; more streams than that ran in {:.0} % of the slow gaps and \
-         {:.0} % of the others",
+        "the largest captured graph holds {largest:.0} requests; more streams than that ran in {:.0} % of the slow gaps{others}",
         of_slow * 100.0,
-        of_fast * 100.0
     ));
-    if of_slow < params.agree || of_fast > 1.0 - params.agree {
+    if of_slow < params.agree {
+        return Ok(Weighed::Excludes(vec![fact]));
+    }
+    // The streams of all engines may be more than a graph holds where those of one are not.
+    if !live.tells_replicas() {
+        return Err(Missing::not_exposed("which replica served which stream", Kind::Spans.obtain()));
+    }
+    if of_fast.is_some_and(|share| share > 1.0 - params.agree) {
         return Ok(Weighed::Excludes(vec![fact]));
     }
     // Fast gaps that are not listed tell nothing of the other side.
-    if stalls.shortest.0 > slow.limit.0 / 2.0 {
-        // With larger graphs the base had no such gaps in batches like these.
-        let larger = case.base.and_then(|base| base.measure::<LargestGraph>().ok()).filter(|base| {
-            let held = stalls.stalls.iter().filter(|stall| stall.length.0 > slow.limit.0);
-            let most = held.map(|stall| live.beside(stall.run, stall.row, middle(stall))).max();
-            most.is_some_and(|most| f64::from(u32::try_from(most).unwrap_or(u32::MAX)) <= base.batch.value.0)
-        });
-        if let Some(base) = larger {
-            let held = base.batch.fact(format!("the base's graphs hold {:.0} requests", base.batch.value.0));
-            return Ok(Weighed::Supports(vec![fact, held]));
-        }
-        let what = "every gap of a run: this one has too many for its fast ones to be placed";
-        return Err(Missing::not_exposed(what, "firstcheck run --url URL --requests 500"));
+    if of_fast.is_some() && stalls.shortest.0 <= slow.limit.0 / 2.0 {
+        return Ok(Weighed::Supports(vec![fact]));
     }
-    Ok(Weighed::Supports(vec![fact]))
+    let held = stalls.stalls.iter().filter(|stall| stall.length.0 > slow.limit.0);
+    let most = held.map(|stall| live.beside(stall.run, stall.row, middle(stall))).max().unwrap_or(0);
+    match case.base.and_then(|base| larger_graphs(base, largest, most)) {
+        Some(larger) => Ok(Weighed::Supports(vec![fact, larger])),
+        None => {
+            let what = "every gap of a run: this one has too many for its fast ones to be placed";
+            Err(Missing::not_exposed(what, "firstcheck run --url URL --requests 500"))
+        }
+    }
+}
+
+/// That a base, which loses less to slow gaps, ran batches beyond `largest` too, in graphs that hold as many as `most`.
+fn larger_graphs(base: &Side<'_>, largest: f64, most: usize) -> Option<Fact> {
+    let graph = base.measure::<LargestGraph>().ok()?;
+    let live = base.measure::<LiveStreams>().ok().filter(|live| live.tells_replicas())?;
+    let ran = live.most();
+    let holds = graph.batch.value.0;
+    (most as f64 <= holds && ran as f64 > largest).then(|| {
+        graph.batch.fact(format!("the base's graphs hold {holds:.0} requests, of which up to {ran} ran at once"))
+    })
 }
 
 fn middle(stall: &Stall) -> firstcheck_model::moment::Moment {
