@@ -4,6 +4,7 @@ use crate::{
     declare::Check,
     registry::{CHECKS, by_code_or_slug},
 };
+use firstcheck_model::finding::Family;
 
 /// Share of what the words are worth that must be found for a check to be meant.
 const ENOUGH: f64 = 0.4;
@@ -47,13 +48,26 @@ const EMPTY: [&str; 32] = [
     "with",
 ];
 
-/// The checks that `text` may mean, those that fit best: the one of that code or slug, else those in whose symptom, slug,
-/// causes or page most of its words stand. Empty where none fits.
+/// What a family's latency is called: one of the first words is said of no other, the rest may stand with it.
+const LATENCIES: [(Family, &[&str], &[&str]); 2] = [
+    (Family::FirstToken, &["ttft", "first"], &["token", "tokens"]),
+    (Family::Stream, &["itl", "tpot", "inter"], &["token", "tokens", "gap", "gaps", "per", "output", "between"]),
+];
+/// Words for a latency that is worse, and for nothing else.
+const WORSE: &str = "bad doubled grew grows high higher increase increased jumped late latency long longer p50 p90 p95 p99 \
+                     regressed regression rises rose slow slower too up went worse";
+
+/// The checks that `text` may mean: the one of that code or slug; all of a family of which it names the latency and no
+/// more than that it is worse; else those that fit best, in whose symptom, slug, causes or page most of its words stand.
+/// Empty where none fits.
 pub fn meant(text: &str) -> Vec<&'static Check> {
     if let Some(check) = by_code_or_slug(text.trim()) {
         return vec![check];
     }
-    let asked = words(text);
+    if let Some(family) = of_latency(text) {
+        return CHECKS.iter().copied().filter(|check| check.family == family).collect();
+    }
+    let asked = words(&in_full(text));
     if asked.is_empty() {
         return Vec::new();
     }
@@ -69,6 +83,34 @@ pub fn meant(text: &str) -> Vec<&'static Check> {
     let best = scored.iter().map(|(score, _)| *score).fold(0.0, f64::max);
     let fits = |(score, _): &(f64, _)| *score >= ENOUGH && *score >= best - 1e-9;
     scored.into_iter().filter(fits).map(|(_, check)| check).collect()
+}
+
+/// The family whose latency is all that a text speaks of.
+fn of_latency(text: &str) -> Option<Family> {
+    let said: Vec<String> = parts(text).filter(|word| !EMPTY.contains(&word.as_str())).collect();
+    let all = |own: &[&str], with: &[&str]| {
+        let known = |word: &&String| {
+            let word = word.as_str();
+            own.contains(&word) || with.contains(&word) || WORSE.split(' ').any(|worse| worse == word)
+        };
+        said.iter().any(|word| own.contains(&word.as_str())) && said.iter().filter(known).count() == said.len()
+    };
+    LATENCIES.iter().find(|(_, own, with)| all(own, with)).map(|(family, ..)| *family)
+}
+
+/// A text with its latencies by the words that checks use.
+fn in_full(text: &str) -> String {
+    let word = |word: String| match word.as_str() {
+        "ttft" => "first token".to_owned(),
+        "itl" | "tpot" => "gap token".to_owned(),
+        _ => word,
+    };
+    parts(text).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a text in lower case.
+fn parts(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
 /// What each word that was asked is worth for a check: 1 where it stands in its symptom, less in its causes and its page,
@@ -91,8 +133,7 @@ fn worths(asked: &[String], check: &Check) -> Vec<f64> {
 
 /// Its words that say something, without their endings.
 pub(crate) fn words(text: &str) -> Vec<String> {
-    let parts = text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
-    parts.filter(|word| word.len() > 1 && !EMPTY.contains(&word.as_str())).map(|word| stem(&word)).collect()
+    parts(text).filter(|word| word.len() > 1 && !EMPTY.contains(&word.as_str())).map(|word| stem(&word)).collect()
 }
 
 /// A word without its ending: `freezes`, `freezing` and `frozen` are near each other then.

@@ -124,5 +124,18 @@ fn a_symptom_in_ones_own_words_names_its_check() {
         let found: Vec<&str> = meant(words).iter().map(|check| check.code).collect();
         assert!(found.contains(&code), "{words}: {found:?}");
     }
+    let codes = |words: &str| meant(words).iter().map(|check| check.code).collect::<Vec<_>>();
+    let family = |from: &str, to: &str| {
+        let own = CHECKS.iter().map(|check| check.code).filter(|code| (from..=to).contains(code));
+        own.collect::<Vec<_>>()
+    };
+    for words in ["TTFT", "slow first token", "time to first token went up", "p99 TTFT is too high"] {
+        assert_eq!(codes(words), family("S01", "S06"), "{words}");
+    }
+    for words in ["ITL", "TPOT regressed", "the inter-token latency rose"] {
+        assert_eq!(codes(words), family("S07", "S13"), "{words}");
+    }
+    // More than that it is worse is looked up.
+    assert!(codes("late TTFT after deploy").contains(&"S01"));
     assert!(meant("").is_empty() && meant("the of a").is_empty() && meant("zebra crossing umbrella").is_empty());
 }
