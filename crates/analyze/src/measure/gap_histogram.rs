@@ -54,16 +54,8 @@ impl Measure for GapHistogram {
         let source = pacing.zero_share.source.clone();
         let cells = cells(side, &pacing)?;
         let n: u64 = cells.iter().map(|(_, times)| times).sum();
-        let rank = |p: f64| ((p * n as f64 - 1e-9).ceil() as u64).max(1);
-        let value = |rank: u64| {
-            let mut seen = 0;
-            cells.iter().find_map(|(value, times)| {
-                seen += times;
-                (seen >= rank).then_some(*value)
-            })
-        };
         let of = |value: f64, n: u64| Measurement { value: Seconds(value), interval: None, n, source: source.clone() };
-        let (Some(median), Some(p99)) = (value(rank(0.5)), value(rank(0.99))) else {
+        let (Some(median), Some(p99)) = (quantile(&cells, n, 0.5), quantile(&cells, n, 0.99)) else {
             return Err(Missing::not_exposed("gaps of streams in the window", "firstcheck run --url URL"));
         };
         let total = cells.iter().map(|(value, times)| value * *times as f64).sum();
@@ -87,6 +79,28 @@ impl Measure for GapHistogram {
         });
         Ok(Self { median: of(median, n), p99: of(p99, n), total, modes, cells })
     }
+}
+
+impl GapHistogram {
+    /// The gap up to which that share of all gaps lies, 0 to 1; `None` without gaps.
+    pub fn quantile(&self, p: f64) -> Option<Seconds> {
+        quantile(&self.cells, self.median.n, p).map(Seconds)
+    }
+
+    /// Mean of all gaps.
+    pub fn mean(&self) -> Seconds {
+        Seconds(self.total / self.median.n as f64)
+    }
+}
+
+/// Inverse CDF of `n` gaps in ascending cells.
+fn quantile(cells: &[(f64, u64)], n: u64, p: f64) -> Option<f64> {
+    let rank = ((p * n as f64 - 1e-9).ceil() as u64).max(1);
+    let mut seen = 0;
+    cells.iter().find_map(|(value, times)| {
+        seen += times;
+        (seen >= rank).then_some(*value)
+    })
 }
 
 /// The gaps as the server made them, ascending.

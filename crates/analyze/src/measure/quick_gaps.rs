@@ -10,25 +10,13 @@ const QUICK: f64 = 0.1;
 /// took, and longer ones hold more work. `None` without the events of both sides, and where events come in bursts, whose
 /// gaps are no steps.
 pub fn are_as_long(side: &Side<'_>, other: &Side<'_>) -> Option<bool> {
-    let (one, two) = (side.measure::<GapHistogram>().ok()?, other.measure::<GapHistogram>().ok()?);
-    let (one, two) = ((quick(&one)?, mean(&one)?), (quick(&two)?, mean(&two)?));
+    let read = |side: &Side<'_>| {
+        let gaps = side.measure::<GapHistogram>().ok()?;
+        Some((gaps.quantile(QUICK)?.0, gaps.mean().0))
+    };
+    let (one, two) = (read(side)?, read(other)?);
     let paced = |(quick, mean): (f64, f64)| quick >= MOST * mean;
     // The side with the shorter gaps is the one whose steps are not lengthened.
     let (short, long) = if one.1 <= two.1 { (one, two) } else { (two, one) };
     paced(short).then_some(long.0 - short.0 < MOST * (long.1 - short.1))
-}
-
-/// The gap below which that share of all gaps lies, seconds.
-fn quick(gaps: &GapHistogram) -> Option<f64> {
-    let all: u64 = gaps.cells.iter().map(|(_, times)| times).sum();
-    let mut seen = 0;
-    gaps.cells.iter().find_map(|(gap, times)| {
-        seen += times;
-        (seen as f64 >= QUICK * all as f64).then_some(*gap)
-    })
-}
-
-fn mean(gaps: &GapHistogram) -> Option<f64> {
-    let all: u64 = gaps.cells.iter().map(|(_, times)| times).sum();
-    (all > 0).then(|| gaps.total / all as f64)
 }

@@ -335,8 +335,8 @@ fn graph_bucket(case: &Case<'_>, slow: &Slow, params: &Params) -> Result<Weighed
         return Ok(Weighed::Supports(vec![fact]));
     }
     let held = stalls.stalls.iter().filter(|stall| stall.length.0 > slow.limit.0);
-    let most = held.map(|stall| live.beside(stall.run, stall.row, middle(stall))).max().unwrap_or(0);
-    match case.base.and_then(|base| larger_graphs(base, largest, most)) {
+    let most = held.map(|stall| live.beside(stall.run, stall.row, middle(stall))).max();
+    match case.base.zip(most).and_then(|(base, most)| larger_graphs(base, largest, most)) {
         Some(larger) => Ok(Weighed::Supports(vec![fact, larger])),
         None => {
             let what = "every gap of a run: this one has too many for its fast ones to be placed";

@@ -304,14 +304,22 @@ fn largest_prompt(side: &Side<'_>) -> Result<Measurement<Tokens>, Missing> {
         .filter_map(|(_, request)| Some(request.prompt_tokens?.into()))
         .collect();
     let longest_own = own.iter().copied().fold(0.0, f64::max);
-    let histogram = buckets(runs, Signal::PromptLength).unwrap_or_default();
+    // Without the histogram longer prompts of others may be hidden: what is told then is of the client alone.
+    let histogram = buckets(runs, Signal::PromptLength).ok();
     // One of the client's own in the same bucket is the better figure.
-    let beyond = mean_of_last(runs, &histogram, &own).filter(|(lower, _)| *lower >= longest_own);
+    let beyond = histogram
+        .as_ref()
+        .and_then(|histogram| mean_of_last(runs, histogram, &own))
+        .filter(|(lower, _)| *lower >= longest_own);
     let longest = longest_own.max(beyond.map_or(0.0, |(_, mean)| mean));
     if longest <= 0.0 {
         return Err(Missing::not_exposed("lengths of prompts", "firstcheck run --url URL"));
     }
-    let by = "largest prompt of the client and of the server's histogram".into();
+    let by = match histogram {
+        Some(_) => "largest prompt of the client and of the server's histogram",
+        None => "largest prompt of the client: the server shows no histogram of theirs",
+    };
+    let by = by.into();
     Ok(Measurement {
         value: Tokens(longest),
         interval: None,
