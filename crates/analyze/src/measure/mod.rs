@@ -31,6 +31,7 @@ pub mod prefill_queue;
 pub mod prefill_rate;
 pub mod prefix_hits;
 pub mod prompt_cost;
+pub mod prompt_lengths;
 pub mod prompt_overlap;
 pub mod prompt_reuse;
 pub mod prompt_work;

@@ -15,6 +15,9 @@ pub struct Client {
     pub retries: u32,
     /// How long it waits before it does.
     pub backoff: Backoff,
+    /// Whether something between client and server (a gateway that reads on) hides that the client has gone: the server
+    /// then computes what nobody waits for to its end.
+    pub hidden_hang_ups: bool,
     /// Most requests in flight; further ones wait within the client. `None`: no such limit.
     pub concurrency_gate: Option<u32>,
     /// Whether the wait at the gate is left out of the times that the client records: it then notes as the intended
@@ -51,6 +54,7 @@ impl Default for Client {
             first_token_timeout_seconds: None,
             retries: 0,
             backoff: Backoff::default(),
+            hidden_hang_ups: false,
             concurrency_gate: None,
             gate_outside_timer: false,
             abort_share: 0.0,

@@ -128,6 +128,13 @@ impl<'a> Caller<'a> {
         (row as usize) < self.requests.len()
     }
 
+    /// The row of its own that still waits for what carries `tag`; `None`: others sent it, or the client has gone.
+    fn awaited(&self, tag: u64) -> Option<u32> {
+        let (row, attempt) = row_of(tag);
+        let waits = self.attempts.get(row as usize) == Some(&attempt);
+        (self.is_own(row) && waits && self.tickets[row as usize].is_some()).then_some(row)
+    }
+
     /// A row is due: it is sent, or waits at the gate.
     fn take_up(&mut self, fleet: &mut Fleet, row: u32, now_ns: i64) {
         let request = &mut self.requests[row as usize];
@@ -165,6 +172,7 @@ impl<'a> Caller<'a> {
         request.schema = call.features.schema;
         request.session = call.session;
         self.attempts[row as usize] += 1;
+        call.tag = tag_of(row, self.attempts[row as usize]);
         match fleet.submit(now_ns, call) {
             Ok(ticket) => {
                 self.tickets[row as usize] = Some(ticket);
@@ -226,7 +234,9 @@ impl<'a> Caller<'a> {
 
     fn withdraw(&mut self, fleet: &mut Fleet, row: u32, now_ns: i64, fate: Fate, why: &str) {
         let Some(ticket) = self.tickets[row as usize].take() else { return };
-        fleet.abort(now_ns, ticket);
+        if !self.client.hidden_hang_ups {
+            fleet.abort(now_ns, ticket);
+        }
         match fate {
             Fate::TimedOut => self.fail(row, now_ns, fate, why),
             _ => self.end(row, now_ns, fate, Some(why.into())),
@@ -279,14 +289,15 @@ impl<'a> Caller<'a> {
             Happening::Step(result) => self.see(now_ns, replica, &result),
             Happening::Restarted => self.lose(now_ns, replica),
             Happening::HandedOver(tag, handed_over) => {
-                if let Some(known) = self.handed_over.get_mut(tag as usize) {
+                let known = self.awaited(tag).and_then(|row| self.handed_over.get_mut(row as usize));
+                if let Some(known) = known {
                     *known = Some(handed_over);
                 }
             }
             Happening::Failed(tag, why) => {
-                self.tickets[tag as usize] = None;
-                if self.is_own(tag as u32) {
-                    self.fail(tag as u32, now_ns, Fate::Failed, why);
+                if let Some(row) = self.awaited(tag) {
+                    self.tickets[row as usize] = None;
+                    self.fail(row, now_ns, Fate::Failed, why);
                 }
             }
         }
@@ -295,8 +306,8 @@ impl<'a> Caller<'a> {
     fn see(&mut self, now_ns: i64, replica: usize, result: &StepResult<'_>) {
         let mut tokens = 0;
         for output in result.outputs {
-            // Others see theirs.
-            let Some(request) = self.requests.get_mut(output.tag as usize) else { continue };
+            let Some(row) = self.awaited(output.tag) else { continue };
+            let request = &mut self.requests[row as usize];
             tokens += 1;
             if !output.ends_event {
                 continue;
@@ -309,8 +320,8 @@ impl<'a> Caller<'a> {
             request.last_token = seen;
             request.output_tokens = Some(output.position + 1);
             if self.keep_events {
-                let (request, since_sent_ns) = (output.tag as u32, seen.ns_since(request.sent).unwrap_or(0));
-                self.events.push(Event { request, since_sent_ns, tokens: Some(tokens), kernel_ns: None });
+                let since_sent_ns = seen.ns_since(request.sent).unwrap_or(0);
+                self.events.push(Event { request: row, since_sent_ns, tokens: Some(tokens), kernel_ns: None });
             }
             tokens = 0;
         }
@@ -324,17 +335,20 @@ impl<'a> Caller<'a> {
 
     /// Keeps an answer to one of its own rows.
     fn keep(&mut self, end_ns: i64, spoken: &Spoken) {
-        let row = spoken.tag as usize;
-        if let Some(request) = self.requests.get(row) {
+        let (row, attempt) = row_of(spoken.tag);
+        let answers = |request: &&Request| {
+            request.fate == Fate::Completed && self.attempts.get(row as usize) == Some(&attempt)
+        };
+        if let Some(request) = self.requests.get(row as usize).filter(answers) {
             let cached_tokens = request.cached_tokens.unwrap_or(0);
-            self.answers.push(Answer { request: row as u32, end_ns, cached_tokens, spoken: spoken.clone() });
+            self.answers.push(Answer { request: row, end_ns, cached_tokens, spoken: spoken.clone() });
         }
     }
 
     fn complete(&mut self, now_ns: i64, replica: usize, ended: &Finished) {
-        let row = ended.tag as usize;
+        let Some(row) = self.awaited(ended.tag).map(|row| row as usize) else { return };
         self.tickets[row] = None;
-        let Some(request) = self.requests.get_mut(row) else { return };
+        let request = &mut self.requests[row];
         // The answer ends with its last token, which may take its time to get here.
         let seen_ns = request.last_token.get().map_or(now_ns, |last_ns| last_ns.max(now_ns));
         let finish = match ended.reason {
@@ -385,6 +399,16 @@ impl<'a> Caller<'a> {
         let bits = mix(mix(self.seed ^ 0x636c_6e74) ^ (u64::from(row) << 8 | u64::from(r#use)));
         (bits >> 11) as f64 / (1u64 << 53) as f64
     }
+}
+
+/// The tag of an attempt (from 1) at a row: the first has the row's number.
+fn tag_of(row: u32, attempt: u8) -> u64 {
+    u64::from(row) | u64::from(attempt.saturating_sub(1)) << 32
+}
+
+/// The row and the attempt (from 1) of a tag.
+fn row_of(tag: u64) -> (u32, u8) {
+    (tag as u32, ((tag >> 32) as u8).saturating_add(1))
 }
 
 /// When what a replica sends at `at_ns` reaches the client through something that passes on every `flush_ns`; 0: at once.

@@ -39,6 +39,26 @@ fn retries_feed_the_overload_they_come_from() {
 }
 
 #[test]
+fn what_nobody_waits_for_is_computed_where_a_gateway_hides_the_hang_up() {
+    let crowded = EngineConfig { max_num_seqs: 4, ..config() };
+    let stubborn = Client { first_token_timeout_seconds: Some(0.5), retries: 3, ..Client::default() };
+    let trace = trace(200, 40.0);
+    let told = run(crowded.clone(), stubborn, &trace);
+    let hidden = run(crowded, Client { hidden_hang_ups: true, ..stubborn }, &trace);
+    let attempts = |simulated: &Simulated| -> u32 {
+        simulated.truth.requests.iter().flatten().map(|request| u32::from(request.attempts)).sum()
+    };
+    assert!(attempts(&hidden) > 0);
+    assert!(count(&hidden, Fate::Completed) < count(&told, Fate::Completed));
+    assert!(looked_up(&hidden) > looked_up(&told));
+    // An answer belongs to the attempt that the client still waits for: none came later than it would have waited.
+    for request in hidden.recording.requests.0.iter().filter(|request| request.fate == Fate::Completed) {
+        let events = request.output_tokens.unwrap();
+        assert_eq!(Some(events), request.requested_tokens, "{request:?}");
+    }
+}
+
+#[test]
 fn patience_ends_with_the_first_token() {
     let client = Client { first_token_timeout_seconds: Some(0.4), ..Client::default() };
     let simulated = run(config(), client, &trace(30, 5.0));

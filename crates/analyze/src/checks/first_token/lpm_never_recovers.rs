@@ -8,6 +8,7 @@ use crate::{
         client_ttft::ClientTtft,
         counters::{growth, growth_in, no_traffic, watched},
         last_third::{LastThird, queue, total, wait_against_cached},
+        prompt_lengths,
         prompt_work::PromptWork,
         stalls::Stalls,
     },
@@ -34,7 +35,8 @@ declare_check! {
     /// arrivals and {sure} standard deviations; the clients send no more than before (within {load} and chance); and the
     /// median time to first token of the window's last third is {slower} times the base's and {late} more. Where more
     /// arrives at the servers although clients send as before, that is retries if clients give up {given_up} of
-    /// theirs and the same prompts come again, else others' load: see S02.
+    /// theirs and the same prompts come again: {drop} more is found in the cache, or all but {alike} are as long as
+    /// the clients'. Else it is others' load: see S02.
     ///
     /// - Rule: SGLang with `lpm` leaves the queue in its order of arrival while more than {limit} wait. One replica's
     ///   queue is above that, and the hit rate fell by {drop}. A hypothesis by the rule: `fcfs` must show it at once.
@@ -63,6 +65,7 @@ declare_check! {
             pause: 0.2 ["s"] = "shortest pause of all streams that a collection of garbage takes",
             duty: 0.05 ["1"] = "share of the time in pauses from which they cost the throughput",
             given_up: 0.05 ["1"] = "share of the requests given up from which clients may be asking again",
+            alike: 0.1 ["1"] = "share of the prompts served that may be of other lengths than the clients' where the same come again",
             held: 0.1 ["1"] = "share of the time for which prefills are held back that counts",
         },
         causes: {
@@ -128,12 +131,15 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     let after = After { third: &third, side: &side, base, hits: hits(&side, base), params };
     if let Some(more) = more {
         facts.push(more);
-        // The same prompts again are found in the cache; others' are not.
-        let again = after.hits.as_ref().is_ok_and(|(_, fall)| *fall <= -params.drop);
-        if third.gave_up.value.0 < params.given_up || !again {
+        if third.gave_up.value.0 < params.given_up {
             return Ok(Outcome::Absent { why: facts });
         }
-        return Ok(by_retries(&after, facts));
+        let (again, fact) = come_again(case.side, &after)?;
+        if !again {
+            facts.push(fact);
+            return Ok(Outcome::Absent { why: facts });
+        }
+        return Ok(by_retries(&after, facts, fact));
     }
     Ok(by_engine(&after, facts))
 }
@@ -166,8 +172,20 @@ fn served_hits(side: &Side<'_>) -> Result<Measurement<Ratio>, Missing> {
     Ok(Measurement { value: Ratio(hits.value / prompt.value), interval: None, n, source })
 }
 
+/// Whether the clients' prompts come again: found in the cache, which others' are not; or, where the pool forgets them
+/// before that, as long as the clients'.
+fn come_again(side: &Side<'_>, after: &After<'_>) -> Result<(bool, Fact), Missing> {
+    if let Some((hits, _)) = after.hits.as_ref().ok().filter(|(_, fall)| *fall <= -after.params.drop) {
+        return Ok((true, hits.clone()));
+    }
+    let apart = prompt_lengths::apart(&after.third.evidence.runs, &side.evidence.runs)?;
+    let share = apart.value.0;
+    let fact = apart.fact(format!("{:.0} % of the prompts served have other lengths than those sent", share * 100.0));
+    Ok((share <= after.params.alike, fact))
+}
+
 /// Clients keep the load up: what the engine does besides cannot be told.
-fn by_retries(after: &After<'_>, facts: Vec<Fact>) -> Outcome {
+fn by_retries(after: &After<'_>, facts: Vec<Fact>, again: Fact) -> Outcome {
     let mut verdict = Verdict::<Cause>::new();
     let gave_up = &after.third.gave_up;
     let given_up = gave_up.fact(format!("clients gave up {:.0} % of the requests", gave_up.value.0 * 100.0));
@@ -179,8 +197,7 @@ fn by_retries(after: &After<'_>, facts: Vec<Fact>) -> Outcome {
         };
         verdict.weigh(cause, Err(at_equal_load));
     }
-    let shown = after.hits.clone().map(|(fact, _)| Weighed::Supports(vec![given_up, fact]));
-    verdict.weigh(Cause::Retries, shown);
+    verdict.weigh(Cause::Retries, Ok(Weighed::Supports(vec![given_up, again])));
     verdict.present(facts, None, follow_up)
 }
 

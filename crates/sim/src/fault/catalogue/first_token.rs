@@ -301,23 +301,25 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         symptom: "S04",
         cause: "client-retries",
         acts_in: "client",
-        doc: "after a burst clients give up and ask again, which keeps the load above what the deployment can serve",
+        doc: "after a burst clients give up and ask again, and a gateway keeps the server from seeing that they have gone, so \
+              that what nobody waits for keeps the load above what the deployment can serve",
         scene: scene::PLAIN,
         params: &[
-            param("requests", "", [60.0, 150.0, 300.0], [1.0, 1e6], "requests of the burst"),
+            param("requests", "", [200.0, 400.0, 800.0], [1.0, 1e6], "requests of the burst"),
             param(
                 "timeout_s",
                 "s",
-                [3.0, 2.0, 1.0],
+                [2.0, 1.5, 1.0],
                 [0.01, 1e4],
                 "time to first token after which a client asks again",
             ),
-            param("retries", "", [3.0, 5.0, 8.0], [0.0, 100.0], "how often it asks again"),
+            param("retries", "", [4.0, 6.0, 8.0], [0.0, 100.0], "how often it asks again"),
         ],
         apply: |values, rig| {
             let client = &mut rig.deployment.client;
             client.first_token_timeout_seconds = Some(values.get("timeout_s"));
             client.retries = values.count("retries");
+            client.hidden_hang_ups = true;
             burst(rig, values.count("requests"), 1.0, Lengths { prompt_tokens: 2500, output_tokens: 60 });
         },
     },
