@@ -28,6 +28,9 @@ pub struct Check {
     /// Causes of it that are another check's symptom: where the evidence speaks for the cause and that symptom is there,
     /// this finding is a consequence and is shown under it. (Own cause, code of the other check.)
     pub consequences: &'static [(&'static str, &'static str)],
+    /// Codes of symptoms that bring this one about in a way that is none of its own causes: where the evidence speaks for
+    /// none of these and one of those is there, this finding is shown under it.
+    pub unexplained_under: &'static [&'static str],
     /// Its page's text, one line an entry, as written in the doc comment.
     pub doc: &'static [&'static str],
     /// Runs it; missing evidence for the symptom itself becomes Undecided.
@@ -168,6 +171,7 @@ macro_rules! declare_check {
         params: { $($param:ident : $default:literal [$unit:literal] = $meaning:literal),* $(,)? },
         causes: { $($cause:ident : $id:literal = $means:literal),+ $(,)? },
         $(consequence_of: { $($own:ident : $of:literal),+ $(,)? },)?
+        $(unexplained_under: [$($under:literal),+ $(,)?],)?
         run: $run:path $(,)?
     } ) => {
         /// Thresholds in force; the fields are the names in the page and in `firstcheck.toml`.
@@ -201,6 +205,7 @@ macro_rules! declare_check {
             }),*],
             causes: &[$($crate::declare::CauseInfo { id: $id, means: $means }),+],
             consequences: &[$($((Cause::$own.name(), $of)),+)?],
+            unexplained_under: &[$($($under),+)?],
             doc: &[$($doc),+],
             run: |case| {
                 let params = Params { $($param: case.settings.value($slug, stringify!($param), $default)),* };

@@ -50,14 +50,18 @@ fn brought_about_by(finding: &Finding, all: &[Finding]) -> Option<String> {
     roots.next().map(str::to_owned)
 }
 
-/// Codes of the symptoms that this finding's supported causes stand for.
+/// Codes of the symptoms that this finding's supported causes stand for; where none is supported, of those that bring it
+/// about in another way.
 fn declared(finding: &Finding) -> impl Iterator<Item = &'static str> {
-    let relations = registry::by_slug(&finding.slug).map_or(&[][..], |check| check.consequences);
-    let supported = match &finding.outcome {
+    let check = registry::by_slug(&finding.slug);
+    let relations = check.map_or(&[][..], |check| check.consequences);
+    let supported: Vec<&str> = match &finding.outcome {
         Outcome::Present { causes, .. } => causes.iter().filter(|c| c.is_supported()).map(Cause::id).collect(),
         _ => Vec::new(),
     };
-    relations.iter().filter(move |(own, _)| supported.contains(own)).map(|(_, code)| *code)
+    let unexplained = check.filter(|_| supported.is_empty() && is_present(finding));
+    let of_causes = relations.iter().filter(move |(own, _)| supported.contains(own)).map(|(_, code)| *code);
+    of_causes.chain(unexplained.map_or(&[][..], |check| check.unexplained_under).iter().copied())
 }
 
 fn is_present(finding: &Finding) -> bool {

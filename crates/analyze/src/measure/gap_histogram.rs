@@ -87,6 +87,12 @@ impl GapHistogram {
         quantile(&self.cells, self.median.n, p).map(Seconds)
     }
 
+    /// Share of their time that streams spend in gaps above so many seconds, 0 to 1.
+    pub fn spent_above(&self, limit: f64) -> f64 {
+        let slow = self.cells.iter().filter(|(gap, _)| *gap > limit);
+        slow.map(|(gap, times)| gap * *times as f64).sum::<f64>() / self.total
+    }
+
     /// Mean of all gaps.
     pub fn mean(&self) -> Seconds {
         Seconds(self.total / self.median.n as f64)

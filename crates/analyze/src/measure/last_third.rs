@@ -110,6 +110,19 @@ pub fn queue(evidence: &Evidence) -> Result<Measurement<Count>, Missing> {
     most.ok_or_else(|| Missing::not_exposed("waiting requests during the window", obtain))
 }
 
+/// Requests that wait on all replicas at the start of a window and at its end, by the scrapes in it; `None` where no page
+/// shows them.
+pub fn queue_from_to(evidence: &Evidence) -> Option<(f64, f64)> {
+    let series = evidence.runs.iter().flat_map(|run| {
+        run.series(Signal::Waiting, Part::Value).filter_map(|series| {
+            let mut inside = series.inside(run.info.window).map(|(_, value)| value);
+            let first = inside.next()?;
+            Some((first, inside.last().unwrap_or(first)))
+        })
+    });
+    series.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
 /// Rank correlation of time to first token and prompt tokens found in the cache, over answered requests.
 ///
 /// # Errors

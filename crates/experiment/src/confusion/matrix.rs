@@ -89,7 +89,7 @@ impl Group {
             all.push(Judged {
                 fault: Some(spec),
                 text: fault.to_string(),
-                metric: floor.and_then(|floor| floor.measure(&healthy).zip(floor.measure(&run))),
+                metric: floor.and_then(|floor| floor.measure(&healthy, &healthy).zip(floor.measure(&run, &healthy))),
                 above: floor.and_then(|floor| floor.is_reached(&healthy, &run)),
                 said: said(stage.findings(&run, &healthy), &healthy, &run),
                 ..self.judged(spec)
@@ -122,8 +122,22 @@ fn said(mut findings: Vec<Finding>, healthy: &Played, run: &Played) -> Vec<(Said
 impl Judged {
     /// What the fault's own check said.
     pub fn own(&self) -> Option<&Said> {
+        Some(&self.of_own()?.0)
+    }
+
+    /// The same, and whether the symptom is there by any of its floors.
+    fn of_own(&self) -> Option<&(Said, bool)> {
         let symptom = self.fault?.symptom;
-        self.said.iter().map(|(said, _)| said).find(|said| said.code == symptom)
+        self.said.iter().find(|(said, _)| said.code == symptom)
+    }
+
+    /// Whether the fault is below its floor and was found all the same: its symptom by none of the floors that are stated
+    /// for it, or its cause.
+    pub fn is_found_below(&self) -> bool {
+        let (Some(fault), Some((own, there)), Some(false)) = (self.fault, self.of_own(), self.above) else {
+            return false;
+        };
+        own.is_present() && (!there || own.names(fault.cause))
     }
 
     /// What other checks found, with whether their symptom is there by its own floor; consequences of another finding are
@@ -147,7 +161,7 @@ impl Judged {
     pub fn is_right(&self) -> bool {
         let own = match (self.fault, self.own(), self.above) {
             (Some(fault), Some(own), Some(true)) => own.names(fault.cause),
-            (Some(_), Some(own), Some(false)) => !own.is_present(),
+            (Some(_), Some(_), Some(false)) => !self.is_found_below(),
             _ => true,
         };
         own && !self.others().any(|(_, there)| !there)

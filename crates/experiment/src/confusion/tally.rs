@@ -19,7 +19,7 @@ pub struct Row {
     pub right: u64,
     /// Of those above: undecided.
     pub undecided: u64,
-    /// Of those below the floor: found all the same.
+    /// Of those below the floor: found all the same ([`Judged::is_found_below`]).
     pub found_below: u64,
     /// Runs in which another check found what is not there, by code.
     pub wrong: BTreeMap<String, u64>,
@@ -88,7 +88,7 @@ impl Row {
                 self.right += u64::from(own.is_some_and(|own| own.names(self.fault.cause)));
                 self.undecided += u64::from(own.is_some_and(|own| matches!(own.word, Word::Undecided(_))));
             }
-            Some(false) => self.found_below += u64::from(present),
+            Some(false) => self.found_below += u64::from(run.is_found_below()),
             None => {}
         }
         for (said, there) in run.others() {

@@ -336,9 +336,8 @@ impl<'a> Caller<'a> {
     /// Keeps an answer to one of its own rows.
     fn keep(&mut self, end_ns: i64, spoken: &Spoken) {
         let (row, attempt) = row_of(spoken.tag);
-        let answers = |request: &&Request| {
-            request.fate == Fate::Completed && self.attempts.get(row as usize) == Some(&attempt)
-        };
+        let answers =
+            |request: &&Request| request.fate == Fate::Completed && self.attempts.get(row as usize) == Some(&attempt);
         if let Some(request) = self.requests.get(row as usize).filter(answers) {
             let cached_tokens = request.cached_tokens.unwrap_or(0);
             self.answers.push(Answer { request: row, end_ns, cached_tokens, spoken: spoken.clone() });

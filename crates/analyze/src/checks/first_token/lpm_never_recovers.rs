@@ -7,7 +7,7 @@ use crate::{
         arrivals::{Arrived, arrived, burst, sent},
         client_ttft::ClientTtft,
         counters::{growth, growth_in, no_traffic, watched},
-        last_third::{LastThird, queue, total, wait_against_cached},
+        last_third::{LastThird, queue, queue_from_to, total, wait_against_cached},
         prompt_lengths,
         prompt_work::PromptWork,
         stalls::Stalls,
@@ -33,7 +33,8 @@ declare_check! {
     ///
     /// Against a base (the time before the burst): more requests came at once than usual, by {rush} of a stretch's usual
     /// arrivals and {sure} standard deviations; the clients send no more than before (within {load} and chance); and the
-    /// median time to first token of the window's last third is {slower} times the base's and {late} more. Where more
+    /// median time to first token of the window's last third is {slower} times the base's and {late} more, while the queue does
+    /// not fall so that another window would empty it. Where more
     /// arrives at the servers although clients send as before, that is retries if clients give up {given_up} of
     /// theirs and the same prompts come again: {drop} more is found in the cache, or all but {alike} are as long as
     /// the clients'. Else it is others' load: see S02.
@@ -125,6 +126,10 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     if excess < params.rush * expected || excess < params.sure * expected.sqrt() {
         return Ok(Outcome::Absent { why: facts });
     }
+    if let Some(drains) = drains(&third) {
+        facts.push(drains);
+        return Ok(Outcome::Absent { why: facts });
+    }
     let side = Side::with(&third.evidence, case.settings);
     let more = third.arrived.zip(base_arrived).filter(|(now, before)| now.is_above(*before, params.load));
     let more = more.map(|(now, before)| rates(now, before, "at the servers arrive"));
@@ -171,6 +176,22 @@ fn served_hits(side: &Side<'_>) -> Result<Measurement<Ratio>, Missing> {
     let n = prompt.value.round() as u64;
     Ok(Measurement { value: Ratio(hits.value / prompt.value), interval: None, n, source })
 }
+
+/// That the queue of the last third goes down, so that it is gone within another window if it goes on like this: the burst
+/// is not over, and waiting helps. `None` where it does not, or falls by no more than arrivals vary by chance.
+fn drains(third: &LastThird) -> Option<Fact> {
+    let (from, to) = queue_from_to(&third.evidence)?;
+    let fall = from - to;
+    let of_chance = third.sent.count.sqrt() * 2.0;
+    (fall > of_chance && to <= THIRDS * fall).then(|| {
+        let text =
+            format!("the queue drains: {from:.0} requests wait at the start of the last third, {to:.0} at its end");
+        Fact::told(text, third.ttft.source.clone())
+    })
+}
+
+/// Thirds of a window in another window.
+const THIRDS: f64 = 3.0;
 
 /// Whether the clients' prompts come again: found in the cache, which others' are not; or, where the pool forgets them
 /// before that, as long as the clients'.

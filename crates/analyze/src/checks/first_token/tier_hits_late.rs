@@ -25,7 +25,7 @@ declare_check! {
     /// as computing the tier's tokens would have taken (tokens / speed of prefill). Where the pool is full and no page
     /// tells those who wait for room apart, it is undecided; where nothing tells of the pool, all waits count.
     ///
-    /// - Copies by themselves take {worse} times as long as computing: the link does not pay. Not so where operations are
+    /// - Copies by themselves take as long as computing: the link does not pay. Not so where operations are
     ///   small ({small} or less, or half of the base's): then each copy's own cost counts. Memory that is not pinned:
     ///   the engine says so.
     /// - Look-ups are {most} of the wait. Or neither is: loads wait behind stores or other loads where the link is busy
@@ -41,7 +41,7 @@ declare_check! {
         needs: all_of[EngineMetrics],
         params: {
             traffic: 0.05 ["1"] = "least share of the prompt tokens from the tier",
-            worse: 1.0 ["1"] = "wait for the tier over the time of computing its tokens from which it costs more than it saves",
+            worse: 1.2 ["1"] = "wait for the tier over the time of computing its tokens from which it costs more than it saves",
             most: 0.5 ["1"] = "share of the wait from which a part of it is the cause",
             small: 262144.0 ["B"] = "mean size of a copy up to which its own cost counts (at 10 µs and 25 GB/s)",
             busy: 0.2 ["1"] = "share of the time that a link copies from which loads queue for it",
@@ -114,7 +114,7 @@ impl Parts<'_> {
     fn copies(&self) -> Result<(bool, Fact), Missing> {
         let copying = self.tier.copying.as_ref().map_err(Clone::clone)?;
         let (_, fact) = self.most(copying.value.0, "copies to the device", &copying.source);
-        Ok((copying.value.0 >= self.params.worse * self.computing, fact))
+        Ok((copying.value.0 >= self.computing, fact))
     }
 
     /// What neither copies nor look-ups took: seconds, and whether that is most.

@@ -78,6 +78,7 @@ declare_check! {
             LongPrompt: "S01",
             LongPrompt: "S02",
             EngineFreeze: "S08",
+            EngineFreeze: "S11",
             Delivery: "S12",
         },
         run: check,

@@ -59,14 +59,21 @@ pub(super) fn first_ttft(played: &Played) -> Option<f64> {
     Some(first.ttft()?.0)
 }
 
-/// Quantile of the times from the moment at which a request was to be sent until the engine first worked on it: what its
-/// prompt takes by itself is not in it. One that was never worked on waited without end.
-pub(super) fn wait(played: &Played, p: f64) -> Option<f64> {
+/// Times from the moment at which a request of the window was to be sent until the engine first worked on it: what its
+/// prompt takes by itself is not in it. One that was never worked on waited without end, unless it was refused.
+fn waits(played: &Played) -> Vec<f64> {
     let waited = |row: usize| {
         let truth = played.simulated.truth.requests.get(row)?.as_ref()?;
         Some((truth.prompt_life().scheduled_ns? - truth.seen.intended_ns) as f64 * 1e-9)
     };
-    quantile(run(played)?.window().map(|(row, _)| waited(row).unwrap_or(f64::INFINITY)), p)
+    let rows = run(played).into_iter().flat_map(RunEvidence::window);
+    let taken = rows.filter(|(_, request)| request.fate != Fate::Rejected);
+    taken.map(|(row, _)| waited(row).unwrap_or(f64::INFINITY)).collect()
+}
+
+/// Quantile of those waits.
+pub(super) fn wait(played: &Played, p: f64) -> Option<f64> {
+    quantile(waits(played).into_iter(), p)
 }
 
 /// Quantile of the time that requests waited while the head of the queue did not fit the KV pool: a long prompt that is
@@ -87,13 +94,23 @@ pub(super) fn e2e(played: &Played, p: f64) -> Option<f64> {
     latency(played, Request::e2e, p)
 }
 
-/// Median TTFT of the last third of the window's requests; one that was never answered waited for it till it was given up.
-pub(super) fn late_ttft(played: &Played) -> Option<f64> {
+/// Median TTFT of the window's requests a window later, if it goes on as in the last third: a queue that drains is gone by
+/// then. A request that was never answered waited for it till it was given up.
+pub(super) fn settled_ttft(played: &Played) -> Option<f64> {
     let wait = |request: &Request| {
         let given_up = request.done.since(request.origin()).filter(|_| request.fate != Fate::Completed);
         Some(request.ttft().filter(|ttft| ttft.0.is_finite()).or(given_up)?.0)
     };
     let all: Vec<f64> = requests(played).filter_map(wait).collect();
+    let sixth = |number: usize| all.iter().take(all.len() * (number + 1) / 6).skip(all.len() * number / 6).copied();
+    let (before, last) = (quantile(sixth(4), 0.5)?, quantile(sixth(5), 0.5)?);
+    // Six sixths on.
+    Some((last + 6.0 * (last - before).min(0.0)).max(0.0))
+}
+
+/// Median wait of the last third of the window's requests until the engine first worked on them: what grows is long by then.
+pub(super) fn late_wait(played: &Played) -> Option<f64> {
+    let all = waits(played);
     quantile(all.iter().skip(all.len() * 2 / 3).copied(), 0.5)
 }
 
@@ -101,18 +118,42 @@ pub(super) fn itl(played: &Played) -> Option<f64> {
     Some(run(played)?.streams.as_ref()?.itl.mean()?.0)
 }
 
-/// The event gap up to which streams spend the share `p` of their time.
-pub(super) fn gap_by_time(played: &Played, p: f64) -> Option<f64> {
+/// The usual gap between events of a stream: the median.
+fn usual_gap(played: &Played) -> Option<f64> {
+    Some(run(played)?.streams.as_ref()?.event_gaps.quantile(0.5)?.0)
+}
+
+/// What `of` says of the gaps above `limit`, over the streams' time.
+fn over_time(played: &Played, limit: f64, of: impl Fn(f64) -> f64) -> Option<f64> {
     let gaps = &run(played)?.streams.as_ref()?.event_gaps;
-    let all = gaps.mean()?.0 * gaps.count() as f64;
-    let mut spent = 0.0;
-    let mut cells = gaps.buckets().map(|(gap, times)| (gap.0, gap.0 * times as f64));
-    cells
-        .find(|(_, time)| {
-            spent += time;
-            spent >= p * all
-        })
-        .map(|(gap, _)| gap)
+    let (mut all, mut slow) = (0.0, 0.0);
+    for (gap, count) in gaps.buckets() {
+        all += gap.0 * count as f64;
+        if gap.0 > limit {
+            slow += of(gap.0) * count as f64;
+        }
+    }
+    (all > 0.0).then(|| slow / all)
+}
+
+/// Share of their time that streams spend in gaps above three usual ones, of the healthy run or of this one: where all
+/// steps are slower, none stands out.
+pub(super) fn spent_in_slow_gaps(played: &Played, healthy: &Played) -> Option<f64> {
+    let usual = usual_gap(played)?.max(usual_gap(healthy)?);
+    over_time(played, 3.0 * usual, |gap| gap)
+}
+
+/// Share of their time that streams lose in gaps above one and a half usual ones of the healthy run: what they take beyond
+/// a usual one.
+pub(super) fn lost_in_slow_gaps(played: &Played, healthy: &Played) -> Option<f64> {
+    let usual = usual_gap(healthy)?;
+    over_time(played, 1.5 * usual, |gap| gap - usual)
+}
+
+/// Share of the window's streams that stand still for so long, seconds, once at least.
+pub(super) fn stood_still(played: &Played, seconds: f64) -> Option<f64> {
+    let run = run(played)?;
+    mean(run.window().filter_map(|(row, _)| run.longest_gap(row)).map(|gap| if gap.0 >= seconds { 1.0 } else { 0.0 }))
 }
 
 pub(super) fn longest_gap(played: &Played, p: f64) -> Option<f64> {
@@ -128,16 +169,18 @@ pub(super) fn coalesced(played: &Played) -> Option<f64> {
     run(played)?.streams.as_ref()?.coalesced_share()
 }
 
-/// Share of the prompt tokens that a cache had.
+/// Share of the window's prompt tokens that a cache had.
 pub(super) fn cached_share(played: &Played) -> Option<f64> {
-    let sum = |of: fn(&RequestTruth) -> u32| truths(played).map(|truth| u64::from(of(truth))).sum::<u64>() as f64;
+    let truths = &played.simulated.truth.requests;
+    let of_window = || run(played).into_iter().flat_map(RunEvidence::window);
+    let served = || of_window().filter_map(|(row, _)| truths.get(row)?.as_ref());
+    let sum = |of: fn(&RequestTruth) -> u32| served().map(|truth| u64::from(of(truth))).sum::<u64>() as f64;
     let all = sum(|truth| truth.prompt_tokens);
     (all > 0.0).then(|| sum(|truth| truth.prompt_life().cached_tokens) / all)
 }
 
-/// By how much requests that a second tier served waited longer for it than computing what it had would have taken, a
-/// request; 0 where the tier pays.
-pub(super) fn tier_loss(played: &Played) -> Option<f64> {
+/// How many times as long requests that a second tier served waited for it as computing what it had would have taken.
+pub(super) fn tier_wait(played: &Played) -> Option<f64> {
     let (mut computed, mut computing) = (0.0, 0.0);
     for truth in truths(played) {
         let life = &truth.life;
@@ -145,12 +188,11 @@ pub(super) fn tier_loss(played: &Played) -> Option<f64> {
         computing +=
             life.first_token_ns.zip(life.scheduled_ns).map_or(0.0, |(first, from)| (first - from) as f64 * 1e-9);
     }
-    let served = truths(played).filter(|truth| truth.life.external_tokens > 0);
-    let loss = mean(served.filter_map(|truth| {
-        let waited = (truth.life.scheduled_ns? - truth.life.queued_ns) as f64 * 1e-9;
-        Some(waited - f64::from(truth.life.external_tokens) * computing / computed)
-    }))?;
-    loss.is_finite().then(|| loss.max(0.0))
+    let served = || truths(played).filter(|truth| truth.life.external_tokens > 0);
+    let waits = served().filter_map(|truth| Some((truth.life.scheduled_ns? - truth.life.queued_ns) as f64 * 1e-9));
+    let instead: f64 = served().map(|truth| f64::from(truth.life.external_tokens) * computing / computed).sum();
+    let times = waits.sum::<f64>() / instead;
+    times.is_finite().then_some(times)
 }
 
 /// Mean time between the first token in the pool of prompts and the first schedule in that of answers.

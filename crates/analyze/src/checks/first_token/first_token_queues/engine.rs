@@ -8,24 +8,22 @@ use super::{
 use crate::{
     case::Case,
     measure::{
-        counters::{growth_in, runs_of, watched},
+        counters::watched,
         first_token_waits::FirstTokenWaits,
-        kv_pool::KvPool,
         latency_means::LatencyMeans,
         prefill_queue::{PrefillQueue, buckets, middle},
         prefill_rate::PrefillRate,
         replicas::replicas,
         stated,
-        waiting_moments::{Waiting, WaitingMoments},
+        waiting_moments::WaitingMoments,
     },
     side::Side,
     verdict::{MOST, Weighed},
 };
 use firstcheck_model::{
-    evidence::RunEvidence,
-    measurement::{Fact, Measurement, Missing, Source},
-    signal::{Part, Signal},
-    unit::{Ratio, Seconds, Tokens},
+    measurement::{Fact, Measurement, Missing},
+    signal::Signal,
+    unit::{Ratio, Seconds},
 };
 use firstcheck_stats::{quantile::Sample, queue::Load, rank::spearman};
 
@@ -223,7 +221,7 @@ pub(super) fn variance(case: &Case<'_>, params: &Params, grows: bool, long: bool
 }
 
 pub(super) fn seats_full(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
-    at_most_moments(case, params, "running requests while others wait", |moments| {
+    at_moments(case, params, "running requests while others wait", |moments| {
         let seats = stated::seats(case.side)?;
         let full = moments.at_which("running requests at the same scrape", |at| Some(at.running? >= seats.value.0))?;
         let text = format!(
@@ -231,56 +229,28 @@ pub(super) fn seats_full(case: &Case<'_>, params: &Params) -> Result<Weighed, Mi
             seats.value.0,
             full.value.0 * 100.0
         );
-        Ok((full.value.0, vec![full.fact(text)]))
+        Ok(Weighed::by(full.value.0 >= MOST, vec![full.fact(text)]))
     })
 }
 
 pub(super) fn pool_full(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
-    at_most_moments(case, params, "KV usage while requests wait", |moments| {
+    at_moments(case, params, "KV usage while requests wait", |moments| {
         let full = moments.at_which("KV usage at the same scrape", |at| Some(at.usage? >= params.pool))?;
         let text = format!(
             "{:.0} % of the pool or more is in use at {:.0} % of the moments of waiting",
             params.pool * 100.0,
             full.value.0 * 100.0
         );
-        Ok((full.value.0, vec![full.fact(text)]))
-    })
-}
-
-pub(super) fn admission(case: &Case<'_>, params: &Params) -> Result<Weighed, Missing> {
-    at_most_moments(case, params, "KV usage while requests wait", |moments| {
-        let pool = case.side.measure::<KvPool>()?;
-        let largest = largest_prompt(case.side)?;
-        let seats = stated::seats(case.side).map(|seats| seats.value.0).unwrap_or(f64::INFINITY);
-        // What is held up by a full pool now and then says nothing of the head; where it mostly is, the pool is what lacks.
-        let is_full = |at: &Waiting| Some(at.usage? >= params.pool);
-        let mostly_full = moments.at_which("KV usage at the same scrape", is_full)?.value.0 >= MOST;
-        let blocked = |at: &Waiting| {
-            let usage = at.usage?;
-            if usage >= params.pool {
-                return mostly_full.then_some(false);
-            }
-            let free = (1.0 - usage) * pool.tokens.value.0;
-            Some(free < largest.value.0 && at.running.is_none_or(|running| running < seats))
-        };
-        let share = moments.at_which("KV usage at the same scrape", blocked)?;
-        let text = format!(
-            "the largest prompt (about {:.0} tokens of a pool of {:.0}) does not fit at {:.0} % of the moments of waiting, with \
-             room for others",
-            largest.value.0,
-            pool.tokens.value.0,
-            share.value.0 * 100.0
-        );
-        Ok((share.value.0, vec![share.fact(text)]))
+        Ok(Weighed::by(full.value.0 >= MOST, vec![full.fact(text)]))
     })
 }
 
 /// Weighs what holds at the moments at which requests wait; where nobody is seen waiting it holds nobody up.
-fn at_most_moments(
+pub(super) fn at_moments(
     case: &Case<'_>,
     params: &Params,
     what: &str,
-    told: impl FnOnce(&WaitingMoments) -> Result<(f64, Vec<Fact>), Missing>,
+    told: impl FnOnce(&WaitingMoments) -> Result<Weighed, Missing>,
 ) -> Result<Weighed, Missing> {
     if let Some(fact) = elsewhere(case, params) {
         return Ok(Weighed::Excludes(vec![fact]));
@@ -290,58 +260,5 @@ fn at_most_moments(
         let share = moments.share();
         return Ok(Weighed::Excludes(vec![share.fact(format!("no scrape shows {what}"))]));
     }
-    let (share, facts) = told(&moments)?;
-    Ok(Weighed::by(share >= MOST, facts))
+    told(&moments)
 }
-
-/// The largest prompt: of the client's requests and, if it is longer, the mean of the last bucket of the server's histogram
-/// that holds one.
-fn largest_prompt(side: &Side<'_>) -> Result<Measurement<Tokens>, Missing> {
-    let runs = &side.evidence.runs;
-    let own: Vec<f64> = runs
-        .iter()
-        .flat_map(RunEvidence::window)
-        .filter_map(|(_, request)| Some(request.prompt_tokens?.into()))
-        .collect();
-    let longest_own = own.iter().copied().fold(0.0, f64::max);
-    // Without the histogram longer prompts of others may be hidden: what is told then is of the client alone.
-    let histogram = buckets(runs, Signal::PromptLength).ok();
-    // One of the client's own in the same bucket is the better figure.
-    let beyond = histogram
-        .as_ref()
-        .and_then(|histogram| mean_of_last(runs, histogram, &own))
-        .filter(|(lower, _)| *lower >= longest_own);
-    let longest = longest_own.max(beyond.map_or(0.0, |(_, mean)| mean));
-    if longest <= 0.0 {
-        return Err(Missing::not_exposed("lengths of prompts", "firstcheck run --url URL"));
-    }
-    let by = match histogram {
-        Some(_) => "largest prompt of the client and of the server's histogram",
-        None => "largest prompt of the client: the server shows no histogram of theirs",
-    };
-    let by = by.into();
-    Ok(Measurement {
-        value: Tokens(longest),
-        interval: None,
-        n: 1,
-        source: Source::Derived { by, from: runs_of(runs) },
-    })
-}
-
-/// Lower bound of the last bucket that holds a prompt, and the mean of the prompts in it: what the histogram's sum has
-/// beyond all shorter ones, where those are as many as the client's and so as long; else where a bucket's are taken to lie.
-fn mean_of_last(runs: &[RunEvidence], histogram: &[(f64, f64, f64)], own: &[f64]) -> Option<(f64, f64)> {
-    let (lower, upper, count) = *histogram.iter().rfind(|(_, _, count)| *count > 0.0)?;
-    let shorter: f64 = histogram.iter().map(|(_, _, count)| count).sum::<f64>() - count;
-    let clients = own.len() as f64;
-    let of_sum = || {
-        let sum = growth_in(runs, Signal::PromptLength, Part::Sum).ok()?.value;
-        let told = clients > 0.0 && (shorter - clients).abs() <= SAME * clients;
-        let mean = (sum - shorter * own.iter().sum::<f64>() / clients) / count;
-        (told && mean > lower && mean <= upper).then_some(mean)
-    };
-    Some((lower, of_sum().unwrap_or_else(|| middle(lower, upper))))
-}
-
-/// Share by which two counts may differ and still be of the same requests.
-const SAME: f64 = 0.05;

@@ -1,5 +1,6 @@
 //! S02: first tokens wait long before anybody works on them.
 
+mod admission;
 mod client;
 mod engine;
 mod symptom;
@@ -19,21 +20,21 @@ declare_check! {
     ///
     /// A request's wait is its time to first token beyond what any prompt of its length takes. Its tail (p99, p95 or p90)
     /// must be {knee} times what a prompt takes and {late}; with a base {rise} of the base's more, by {matters} of its median
-    /// and of their own prompts' time, and by {noticed} or longer than the two steps that an arrival meets. Without requests the
-    /// server's queue histogram stands in. Wait counts where {share} of it lies, less the base's. A tail of {steps} steps, or
-    /// at none of these places, is no queue: steps are slow or pause. With a base, and no account of the engine: undecided.
+    /// and of their own prompts' time, and by {noticed} beyond longer steps (without requests: by the server's histogram). A
+    /// wait counts where {share} of it lies, less the base's. A tail of {steps} steps, or at none of these places, is no
+    /// queue. With a base, and no account of the engine: undecided.
     ///
     /// - Client gate: between intended and actual send. Front end: neither queue nor the step in hand.
     /// - Saturation: prompts' utilisation from {full}, waits rising with time ({slope}), or waiting at {always} of scrapes.
     /// - Long prefill: prompts above the step's budget cover half of the waiting, or a queue of them alone predicts it.
     /// - Variance: W = λ·mean(s²)/2(1−ρ) is within {sane} of the mean wait, or its ρ within {near}; ρ or CV² above {busy}.
-    /// - Seats, pool, admission: at most moments of waiting all seats are taken; {pool} of the pool is; or neither is,
-    ///   and the largest prompt does not fit.
+    /// - Seats, pool, admission: at most moments of waiting all seats are taken; {pool} of the pool is; or neither is and the
+    ///   largest prompt does not fit, which beside long prefills must not be among those that run (at {head}).
     ///
     /// ## What to do
     ///
-    /// Shed load, or keep long prompts apart, while you measure. Looks like: prompts that compute more (no wait), one
-    /// slow rank or replica, preemptions (their second wait lies behind the first token), pauses on a period.
+    /// Shed load, or keep long prompts apart, while you measure. Looks like: prompts that compute more (no wait), one slow
+    /// rank or replica, preemptions (their second wait lies behind the first token).
     pub static FIRST_TOKEN_QUEUES = {
         code: "S02", slug: "first-token-queues", family: FirstToken, severity: Major,
         symptom: "the tail of the time to first token is far above its median: requests wait before they are worked on",
@@ -42,8 +43,8 @@ declare_check! {
             knee: 5.0 ["1"] = "tail of the waits over what a prompt takes, from which it counts without a base",
             late: 0.5 ["s"] = "shortest wait that counts without a base",
             rise: 0.5 ["1"] = "relative rise of the tail of the waits over the base's that counts",
-            matters: 1.0 ["1"] = "that rise over the base's median time to first token, and over its own prompt's time, from which it counts",
-            noticed: 0.05 ["s"] = "rise of the tail beyond slower steps from which even a wait for a step in hand counts",
+            matters: 1.0 ["1"] = "that rise over the base's median TTFT, and over its own prompt's time, from which it counts",
+            noticed: 0.05 ["s"] = "rise of the tail beyond slower steps from which it counts",
             steps: 3.0 ["1"] = "decode steps that a tail must be longer than, with a base",
             share: 0.3 ["1"] = "share of the wait from which its place counts as a cause",
             full: 0.95 ["1"] = "utilisation by prompts from which the queue counts as saturated",
@@ -52,6 +53,7 @@ declare_check! {
             sane: 3.0 ["1"] = "factor between predicted and observed wait that is still plausible",
             near: 0.1 ["1"] = "difference of predicted and implied utilisation that is still plausible",
             busy: 0.3 ["1"] = "utilisation, or spread of services, without which no queue comes from prompts",
+            head: 0.1 ["1"] = "share of the moments of waiting at which a prompt that does not fit must be the queue's head",
             pool: 0.95 ["1"] = "share of the KV pool in use from which it counts as full",
         },
         causes: {
@@ -71,6 +73,7 @@ declare_check! {
             Variance: "S01",
             Saturation: "S15",
             Saturation: "S13",
+            Saturation: "S04",
             FrontEnd: "S12",
             FrontEnd: "S13",
             Variance: "S10",
@@ -97,7 +100,7 @@ fn check(case: &Case<'_>, params: &Params) -> Result<Outcome, Missing> {
     verdict.weigh(Cause::Variance, engine::variance(case, params, grows, long));
     verdict.weigh(Cause::SeatsFull, engine::seats_full(case, params));
     verdict.weigh(Cause::PoolFull, engine::pool_full(case, params));
-    verdict.weigh(Cause::Admission, engine::admission(case, params));
+    verdict.weigh(Cause::Admission, admission::admission(case, params, long));
     if verdict.excludes_all() {
         // Late first tokens that wait in no queue: steps that are slower or pause, which is another symptom.
         let mut why = symptom.facts;

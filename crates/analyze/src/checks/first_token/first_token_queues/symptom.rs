@@ -88,7 +88,7 @@ fn by_requests(case: &Case<'_>, waits: &FirstTokenWaits, params: &Params) -> Sym
         && more >= params.rise * before
         && more >= params.matters * base.median.value.0
         && waits.ratio >= params.matters
-        && is_no_step(case, waits.level, tail, more, params)
+        && more - longer_steps(case) >= params.noticed
         && step(case.side).is_none_or(|step| tail > params.steps * step);
     let mean = |side: &FirstTokenWaits| side.mean.value.0;
     let whole = |side: &FirstTokenWaits| {
@@ -107,18 +107,12 @@ fn by_requests(case: &Case<'_>, waits: &FirstTokenWaits, params: &Params) -> Sym
     Symptom { counts, facts, explains }
 }
 
-/// Whether a tail is more than the steps that an arrival meets without any queue: the one in hand, which it waits for, and
-/// the one that computes it, which others' work makes longer. The first of the two is a wait, and counts where it is
-/// noticed; the second is none, and is as much longer as usual steps are.
-fn is_no_step(case: &Case<'_>, level: f64, tail: f64, more: f64, params: &Params) -> bool {
-    let Some(step) = in_hand(case.side, level) else { return true };
+/// By how much the steps that an arrival meets without any queue are longer than the base's, seconds. Of the one in hand the
+/// wait is one and counts; the one that computes it is none, and is as much longer as usual steps are.
+fn longer_steps(case: &Case<'_>) -> f64 {
     let usual = |side| in_hand(side, 0.5);
-    let longer = usual(case.side).zip(case.base.and_then(usual)).map_or(0.0, |(now, before)| (now - before).max(0.0));
-    tail > MET * step || more - longer >= params.noticed
+    usual(case.side).zip(case.base.and_then(usual)).map_or(0.0, |(now, before)| (now - before).max(0.0))
 }
-
-/// Steps that an arrival meets.
-const MET: f64 = 2.0;
 
 /// How long a step the requests up to that quantile meet when they arrive: the gap up to which streams spend such a share of
 /// their time.

@@ -1,0 +1,158 @@
+//! Whether a prompt that does not fit the KV pool holds up those behind it.
+
+use super::{Params, engine::at_moments};
+use crate::{
+    case::Case,
+    measure::{
+        counters::{growth_in, runs_of},
+        kv_pool::KvPool,
+        prefill_queue::{buckets, middle},
+        stated,
+        waiting_moments::{Waiting, WaitingMoments},
+    },
+    side::Side,
+    verdict::{MOST, Weighed},
+};
+use firstcheck_model::{
+    evidence::RunEvidence,
+    measurement::{Measurement, Missing, Source, Why},
+    signal::{Part, Signal},
+    unit::{Ratio, Tokens},
+};
+
+/// Requests wait with seats and a part of the pool free, and the largest prompt does not fit that part. It is the head of
+/// the queue where what runs has no more than requests usually do; else it may be among them, and hold others up by being
+/// computed, where long prompts explain the waits (`long`).
+pub(super) fn admission(case: &Case<'_>, params: &Params, long: bool) -> Result<Weighed, Missing> {
+    at_moments(case, params, "KV usage while requests wait", |moments| {
+        let room = Room::of(case.side, params)?;
+        let any = room.share(moments, |_| true)?;
+        let head = room.share(moments, |at| room.holds_no_large(at))?;
+        let (any_share, head_share) = (any.value.0, head.value.0);
+        let facts = vec![any.fact(format!(
+            "the largest prompt (about {:.0} tokens of a pool of {:.0}) does not fit at {:.0} % of the moments of waiting, with \
+             room for others; at {:.0} % it is not among those that run",
+            room.largest,
+            room.pool,
+            any_share * 100.0,
+            head_share * 100.0
+        ))];
+        if head_share < params.head && any_share >= MOST && long {
+            return Err(Missing {
+                what: "whether the largest prompt waits, or is computed while others wait: too few scrapes show them waiting"
+                    .into(),
+                why: Why::TooFew { have: any.n, need: (2.0 / params.head).ceil() as u64 },
+                obtain: "read the pages more often: firstcheck run --url URL --scrape-interval 500ms".into(),
+            });
+        }
+        Ok(Weighed::by(head_share >= params.head || any_share >= MOST, facts))
+    })
+}
+
+/// What there is room for.
+struct Room {
+    pool: f64,
+    largest: f64,
+    seats: f64,
+    /// Tokens that a running request has; `None`: not told.
+    usual: Option<f64>,
+    /// Share of the pool in use from which it is full.
+    full: f64,
+}
+
+/// How many times what requests usually have those that run may have: they differ.
+const SPREAD: f64 = 2.0;
+
+impl Room {
+    fn of(side: &Side<'_>, params: &Params) -> Result<Self, Missing> {
+        Ok(Self {
+            pool: side.measure::<KvPool>()?.tokens.value.0,
+            largest: largest_prompt(side)?.value.0,
+            seats: stated::seats(side).map(|seats| seats.value.0).unwrap_or(f64::INFINITY),
+            usual: tokens_of_one(side),
+            full: params.pool,
+        })
+    }
+
+    /// Share of the moments of waiting at which the largest prompt does not fit while seats are free, and `also` holds. What
+    /// is held up by a full pool now and then says nothing of the head; where it mostly is, the pool is what lacks.
+    fn share(&self, moments: &WaitingMoments, also: impl Fn(&Waiting) -> bool) -> Result<Measurement<Ratio>, Missing> {
+        const WHAT: &str = "KV usage at the same scrape";
+        let mostly_full = moments.at_which(WHAT, |at| Some(at.usage? >= self.full))?.value.0 >= MOST;
+        moments.at_which(WHAT, |at| {
+            let usage = at.usage?;
+            if usage >= self.full {
+                return mostly_full.then_some(false);
+            }
+            let seated = at.running.is_none_or(|running| running < self.seats);
+            Some((1.0 - usage) * self.pool < self.largest && seated && also(at))
+        })
+    }
+
+    /// Whether what runs has no more tokens than as many requests usually do, so that the largest prompt is not among them.
+    fn holds_no_large(&self, at: &Waiting) -> bool {
+        let told = at.running.zip(self.usual).zip(at.usage);
+        told.is_some_and(|((running, usual), usage)| usage * self.pool <= SPREAD * running * usual)
+    }
+}
+
+/// Tokens of prompt and answer that a running request has, about: the mean of the client's that were answered.
+fn tokens_of_one(side: &Side<'_>) -> Option<f64> {
+    let requests = side.evidence.runs.iter().flat_map(RunEvidence::window).map(|(_, request)| request);
+    let each =
+        requests.filter_map(|request| Some(f64::from(request.prompt_tokens?) + f64::from(request.output_tokens?)));
+    let (sum, n) = each.fold((0.0, 0_u64), |(sum, n), tokens| (sum + tokens, n + 1));
+    (n > 0).then(|| sum / n as f64)
+}
+
+/// The largest prompt: of the client's requests and, if it is longer, the mean of the last bucket of the server's histogram
+/// that holds one.
+fn largest_prompt(side: &Side<'_>) -> Result<Measurement<Tokens>, Missing> {
+    let runs = &side.evidence.runs;
+    let own: Vec<f64> = runs
+        .iter()
+        .flat_map(RunEvidence::window)
+        .filter_map(|(_, request)| Some(request.prompt_tokens?.into()))
+        .collect();
+    let longest_own = own.iter().copied().fold(0.0, f64::max);
+    // Without the histogram longer prompts of others may be hidden: what is told then is of the client alone.
+    let histogram = buckets(runs, Signal::PromptLength).ok();
+    // One of the client's own in the same bucket is the better figure.
+    let beyond = histogram
+        .as_ref()
+        .and_then(|histogram| mean_of_last(runs, histogram, &own))
+        .filter(|(lower, _)| *lower >= longest_own);
+    let longest = longest_own.max(beyond.map_or(0.0, |(_, mean)| mean));
+    if longest <= 0.0 {
+        return Err(Missing::not_exposed("lengths of prompts", "firstcheck run --url URL"));
+    }
+    let by = match histogram {
+        Some(_) => "largest prompt of the client and of the server's histogram",
+        None => "largest prompt of the client: the server shows no histogram of theirs",
+    };
+    let by = by.into();
+    Ok(Measurement {
+        value: Tokens(longest),
+        interval: None,
+        n: 1,
+        source: Source::Derived { by, from: runs_of(runs) },
+    })
+}
+
+/// Lower bound of the last bucket that holds a prompt, and the mean of the prompts in it: what the histogram's sum has
+/// beyond all shorter ones, where those are as many as the client's and so as long; else where a bucket's are taken to lie.
+fn mean_of_last(runs: &[RunEvidence], histogram: &[(f64, f64, f64)], own: &[f64]) -> Option<(f64, f64)> {
+    let (lower, upper, count) = *histogram.iter().rfind(|(_, _, count)| *count > 0.0)?;
+    let shorter: f64 = histogram.iter().map(|(_, _, count)| count).sum::<f64>() - count;
+    let clients = own.len() as f64;
+    let of_sum = || {
+        let sum = growth_in(runs, Signal::PromptLength, Part::Sum).ok()?.value;
+        let told = clients > 0.0 && (shorter - clients).abs() <= SAME * clients;
+        let mean = (sum - shorter * own.iter().sum::<f64>() / clients) / count;
+        (told && mean > lower && mean <= upper).then_some(mean)
+    };
+    Some((lower, of_sum().unwrap_or_else(|| middle(lower, upper))))
+}
+
+/// Share by which two counts may differ and still be of the same requests.
+const SAME: f64 = 0.05;
