@@ -93,6 +93,9 @@ fn a_consequence_names_another_check() {
         for (cause, code) in check.consequences {
             assert!(by_code_or_slug(code).is_some() && *code != check.code, "{}: {cause} under {code}", check.slug);
         }
+        for code in check.unexplained_under {
+            assert!(by_code_or_slug(code).is_some() && *code != check.code, "{}: under {code}", check.slug);
+        }
     }
 }
 

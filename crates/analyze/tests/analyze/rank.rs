@@ -64,3 +64,20 @@ fn what_brought_others_about_comes_before_what_stands_alone() {
     let codes: Vec<_> = ranked.iter().map(|one| (one.code.as_str(), one.consequence_of.as_deref())).collect();
     assert_eq!(codes, [("S15", None), ("S09", Some("S15")), ("S07", None)]);
 }
+
+/// An engine that waits for its second KV tier tells nothing of its ranks meanwhile.
+#[test]
+fn what_has_no_cause_of_its_own_stands_under_what_brings_it_about_otherwise() {
+    let hang = |cause: Option<&str>| match cause {
+        Some(cause) => supported("S19", "multi-node-hang", Severity::Critical, cause),
+        None => Finding { slug: "multi-node-hang".into(), ..finding("S19", Severity::Critical, None) },
+    };
+    let tier = || supported("S05", "tier-hits-late", Severity::Major, "break-even-not-met");
+    let under = |all: Vec<Finding>| {
+        let ranked = ranked(all);
+        ranked.into_iter().find(|one| one.code == "S19").unwrap().consequence_of
+    };
+    assert_eq!(under(vec![hang(None), tier()]).as_deref(), Some("S05"));
+    assert_eq!(under(vec![hang(None)]), None);
+    assert_eq!(under(vec![hang(Some("transport")), tier()]), None);
+}

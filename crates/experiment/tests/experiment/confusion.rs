@@ -55,6 +55,22 @@ fn a_long_prompt_that_fits_at_once_blocks_no_admission() {
     assert!(!of_roomy.names("admission-rule") && of_full.names("admission-rule"), "{of_roomy}; {of_full}");
 }
 
+/// Long prompts hold others up whether they fit the pool or not: below the floor of the one cause the symptom may be there
+/// by another, and is then no fault of the check unless it names that cause.
+#[test]
+fn a_symptom_that_is_there_by_another_cause_is_not_found_below_the_floor() {
+    let run = &played("admission-blocked", "roomy", &[Severity::Moderate], Dose::Declared, 1)[0];
+    let own = run.own().unwrap();
+    assert!(run.above == Some(false) && own.is_present() && !own.names("admission-rule"), "{run:?}");
+    assert!(!run.is_found_below() && run.is_right());
+}
+
+#[test]
+fn a_storm_of_retries_outlasts_its_burst_and_is_named() {
+    let run = &played("retry-storm", "full", &[Severity::Severe], Dose::Declared, 1)[0];
+    assert!(run.above == Some(true) && run.own().unwrap().names("client-retries"), "{run:?}");
+}
+
 #[test]
 fn a_stutter_of_few_streams_is_found_beside_a_base_and_is_no_queue() {
     let runs = played("whole-prefill", "full", &[Severity::Moderate], Dose::Declared, 1);
@@ -104,6 +120,9 @@ fn a_change_is_reached_in_its_own_direction() {
         (Change::Falls(0.1), 0.5, 0.25, true),
         (Change::Loses(0.1), 100.0, 91.0, false),
         (Change::Times(2.0, 0.0), 1.0, f64::INFINITY, true),
+        (Change::Reaches(1.2), 0.3, 1.2, true),
+        (Change::Reaches(1.2), 1.3, 1.4, false),
+        (Change::Reaches(1.2), 1.3, 2.0, true),
     ];
     for (change, before, now, reached) in cases {
         assert_eq!(change.is_reached(before, now), reached, "{change} from {before} to {now}");

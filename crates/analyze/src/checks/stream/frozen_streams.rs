@@ -77,6 +77,7 @@ declare_check! {
             LongPrompt: "S07",
             LongPrompt: "S01",
             LongPrompt: "S02",
+            LongPrompt: "S04",
             EngineFreeze: "S08",
             EngineFreeze: "S11",
             Delivery: "S12",

@@ -34,10 +34,11 @@ declare_check! {
     /// ## How it is decided
     ///
     /// By the histogram of event gaps, once it is known to be the server's (S12): at least {touched} of the streams have a
-    /// gap above {apart} usual ones; or it has two modes at least a factor {wide} apart, with {short} of the gaps, or the
-    /// base's usual one, in the fast mode, and slow gaps cost {lost} of the streams' time; or, with a base, {some} of the
-    /// streams have a gap above {beside} usual ones and streams spend {spent} of their time in such. A single slow mode is no
-    /// stutter, nor what a base has as well, up to a factor {rise}. Bursts must be in the server's own histogram too.
+    /// gap above {apart} usual ones, and gaps above {beside} take {spent} of the streams' time; or it has two modes at least
+    /// a factor {wide} apart, with {short} of the gaps, or the base's usual one, in the fast mode, and slow gaps cost {lost}
+    /// of that time; or, with a base, {some} of the streams have a gap above {beside} usual ones, which take {spent} of it. A
+    /// single slow mode is no stutter, nor what a base has as well, up to a factor {rise}. Bursts must be in the server's
+    /// own histogram too.
     ///
     /// - Prompts: one whose chunk (budget × time of a prompt token) or whole takes as long as the slow gaps, to a factor
     ///   {factor}, was computed then, or the server counts about as many of them. Chunks share steps with streams; a
@@ -63,8 +64,8 @@ declare_check! {
             wide: 1.5 ["1"] = "ratio of the two modes from which they count as apart",
             short: 0.1 ["1"] = "share of the gaps in the fast mode: with fewer, slow gaps are the usual ones",
             lost: 0.25 ["1"] = "share of the streams' time that the slow mode must cost",
-            beside: 3.0 ["1"] = "usual gaps from which a gap is a slow one where a base shows what is usual",
-            some: 0.05 ["1"] = "share of the streams that must have one then",
+            beside: 3.0 ["1"] = "usual gaps from which a gap takes of the streams' time, and is a slow one where a base shows what is usual",
+            some: 0.05 ["1"] = "share of the streams that must have one beside a base",
             spent: 0.02 ["1"] = "share of their time that streams must spend in them",
             rise: 1.5 ["1"] = "times the base's cost of slow gaps from which it counts as more than the base's",
             factor: 2.0 ["1"] = "factor between a slow gap and the time of a prompt that explains it",
@@ -84,10 +85,12 @@ declare_check! {
             SharedSteps: "S01",
             SharedSteps: "S02",
             SharedSteps: "S03",
+            SharedSteps: "S04",
             SharedSteps: "S06",
             BetweenDecodes: "S01",
             BetweenDecodes: "S02",
             BetweenDecodes: "S03",
+            BetweenDecodes: "S04",
             BetweenDecodes: "S06",
             Preempted: "S15",
             Delivery: "S12",
@@ -169,7 +172,7 @@ impl Slow {
         let touched = stalls.longest.iter().filter(|longest| **longest > limit).count();
         let of_streams = touched as f64 / stalls.longest.len() as f64;
         let beyond = |limit: f64| gaps.cells.iter().filter(move |(gap, _)| *gap > limit);
-        let facts = vec![
+        let mut facts = vec![
             gaps.median.fact(format!("a usual gap is {:.1} ms", stalls.usual.0 * 1e3)),
             gaps.median.fact(format!(
                 "{touched} of {} streams have a gap above {:.0} ms",
@@ -181,6 +184,14 @@ impl Slow {
         let one_by_one = pacing.tokens_per_event.as_ref().is_ok_and(|tokens| tokens.value.0 <= ONE_TOKEN)
             || growth(side, Signal::Drafts, Part::Value).is_ok_and(|drafts| drafts.value > 0.0);
         let spent = gaps.spent_above(params.beside * stalls.usual.0);
+        let many = of_streams >= params.touched && spent >= params.spent;
+        if of_streams >= params.touched && !many {
+            facts.push(gaps.p99.fact(format!(
+                "streams spend {:.1} % of their time in gaps above {} usual ones",
+                spent * 100.0,
+                params.beside
+            )));
+        }
         let apart = gaps.modes.as_ref().filter(|modes| {
             let wide = modes.slow.value.0 >= params.wide * modes.fast.value.0;
             let slow: u64 = beyond(modes.valley.0).map(|(_, times)| times).sum();
@@ -189,7 +200,7 @@ impl Slow {
             wide && two && modes.lost.value.0 >= params.lost && one_by_one && !pacing.coalesced()
         });
         let (limit, usual) = match apart {
-            _ if of_streams >= params.touched && spent >= params.spent => (limit, stalls.usual.0),
+            _ if many => (limit, stalls.usual.0),
             Some(modes) => (modes.valley.0, modes.fast.value.0),
             None => return Ok(Err(facts)),
         };

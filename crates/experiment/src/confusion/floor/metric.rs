@@ -156,6 +156,11 @@ pub(super) fn stood_still(played: &Played, seconds: f64) -> Option<f64> {
     mean(run.window().filter_map(|(row, _)| run.longest_gap(row)).map(|gap| if gap.0 >= seconds { 1.0 } else { 0.0 }))
 }
 
+/// Share of the window's streams that froze: stood still for a quarter of a second and twenty usual gaps.
+pub(super) fn froze(played: &Played) -> Option<f64> {
+    stood_still(played, (20.0 * usual_gap(played)?).max(0.25))
+}
+
 pub(super) fn longest_gap(played: &Played, p: f64) -> Option<f64> {
     let run = run(played)?;
     quantile(run.window().filter_map(|(row, _)| run.longest_gap(row)).map(|gap| gap.0), p)

@@ -23,10 +23,16 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         params: &[
             LONG,
             PERIOD,
-            param("budget", "tokens", [1024.0, 2048.0, 2048.0], [16.0, 1e6], "token budget of a step"),
+            param(
+                "budget",
+                "tokens",
+                [1024.0, 2048.0, 2048.0],
+                [16.0, 1e6],
+                "token budget of a step, at most half of such a prompt: what fits whole is no chunk",
+            ),
         ],
         apply: |values, rig| {
-            let budget = values.count("budget");
+            let budget = values.count("budget").min(values.count("prompt_tokens") / 2).max(1);
             rig.deployment.each_engine(|engine| engine.max_num_batched_tokens = budget);
             long_prompts(rig, values.count("prompt_tokens"), values.get("period_s"));
         },
