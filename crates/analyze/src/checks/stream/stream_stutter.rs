@@ -34,11 +34,10 @@ declare_check! {
     /// ## How it is decided
     ///
     /// By the histogram of event gaps, once it is known to be the server's (S12): at least {touched} of the streams have a
-    /// gap above {apart} usual ones, and gaps above {beside} take {spent} of the streams' time; or it has two modes at least
-    /// a factor {wide} apart, with {short} of the gaps, or the base's usual one, in the fast mode, and slow gaps cost {lost}
-    /// of that time; or, with a base, {some} of the streams have a gap above {beside} usual ones, which take {spent} of it. A
-    /// single slow mode is no stutter, nor what a base has as well, up to a factor {rise}. Bursts must be in the server's
-    /// own histogram too.
+    /// gap above {apart} usual ones, and gaps above {beside} take {spent} of the streams' time; or it has two modes a factor
+    /// {wide} apart, with {short} of the gaps, or the base's usual one, in the fast mode, and slow gaps cost {lost} of that
+    /// time; or, with a base, {some} of the streams have a gap above {beside} usual ones, which take {spent} of it. A single
+    /// slow mode is no stutter, nor what a base has as well, up to a factor {rise}.
     ///
     /// - Prompts: one whose chunk (budget × time of a prompt token) or whole takes as long as the slow gaps, to a factor
     ///   {factor}, was computed then, or the server counts about as many of them. Chunks share steps with streams; a
@@ -46,7 +45,7 @@ declare_check! {
     /// - Pauses: at least {together} of the live streams wait at once and no prompt explains it.
     /// - Graphs: {agree} of the slow gaps fall where more streams run than the largest captured graph holds, and {agree} of
     ///   the others do not; where there are too many to list, the base ran such batches in graphs that hold them.
-    /// - Preemption: at most twice as many slow gaps as preemptions. Delivery: the server counts fewer than half of them.
+    /// - Preemption: at most twice as many slow gaps as preemptions. Delivery: the server's histogram holds not half of them.
     /// - Speculation: rounds that take longer yield as many more tokens.
     ///
     /// ## What to do
@@ -64,7 +63,7 @@ declare_check! {
             wide: 1.5 ["1"] = "ratio of the two modes from which they count as apart",
             short: 0.1 ["1"] = "share of the gaps in the fast mode: with fewer, slow gaps are the usual ones",
             lost: 0.25 ["1"] = "share of the streams' time that the slow mode must cost",
-            beside: 3.0 ["1"] = "usual gaps from which a gap takes of the streams' time, and is a slow one where a base shows what is usual",
+            beside: 3.0 ["1"] = "usual gaps from which a gap takes of the streams' time; beside a base from which it is a slow one",
             some: 0.05 ["1"] = "share of the streams that must have one beside a base",
             spent: 0.02 ["1"] = "share of their time that streams must spend in them",
             rise: 1.5 ["1"] = "times the base's cost of slow gaps from which it counts as more than the base's",
