@@ -156,14 +156,22 @@ fn fact(of: &SpeculationRounds, value: Option<f64>, text: String) -> Fact {
     Fact { value, unit: value.map(|_| "1".into()), n, ..Fact::told(text, of.source.clone()) }
 }
 
-/// Drafts were counted, or streams carry more than a token an event. vLLM counts drafts wherever it drafts: a page of its
-/// own without the counter shows that it does not, and several tokens an event are then another matter (S12).
+/// Drafts were counted, or streams carry more than a token an event. An engine that tells of its speculation on each page
+/// shows by it that it has none, and several tokens an event are then another matter (S12).
 fn speculates(side: &Side<'_>, rounds: &SpeculationRounds) -> bool {
-    let counts_drafts = side.evidence.runs.iter().flat_map(|run| &run.signals).any(|s| s.name.starts_with("vllm:"));
     match counters::growth_in(&side.evidence.runs, Signal::Drafts, Part::Value) {
         Ok(drafts) => drafts.value > 0.0,
-        Err(_) => !counts_drafts && !is_plain(rounds),
+        Err(_) => !says_it_has_none(side) && !is_plain(rounds),
     }
+}
+
+/// Whether an engine shows by what it does not count that it drafts nothing: vLLM counts drafts wherever it drafts, and
+/// SGLang sets the tokens that a round yields with all its gauges, to 0 where there are no rounds.
+fn says_it_has_none(side: &Side<'_>) -> bool {
+    let series = || side.evidence.runs.iter().flat_map(|run| &run.signals);
+    let mut yields = series().filter(|series| series.name == "sglang:spec_accept_length").peekable();
+    let none_yielded = yields.peek().is_some() && yields.all(|series| series.value.iter().all(|value| *value <= 0.0));
+    none_yielded || series().any(|series| series.name.starts_with("vllm:"))
 }
 
 /// Whether an event carries no more than a token.

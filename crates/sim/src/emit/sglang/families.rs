@@ -61,6 +61,7 @@ impl<'a> Page<'a> {
             ("sglang:num_grammar_queue_reqs", "The number of requests in the grammar waiting queue.", 0.0, ALL),
             ("sglang:gen_throughput", "The generation throughput (token/s).", gauges.gen_throughput, ALL),
             ("sglang:cache_hit_rate", "The prefix cache hit rate.", gauges.cache_hit_rate, ALL),
+            ("sglang:spec_accept_length", "Mean tokens a round of speculation; 0 without.", 0.0, ALL),
             ("sglang:token_usage", "The token usage.", gauges.usage, ALL),
             ("sglang:num_used_tokens", "The number of used tokens.", f64::from(gauges.used), ALL),
             ("sglang:num_retracted_reqs", "The number of retracted requests.", f64::from(gauges.retracted), V0_5_2),
