@@ -142,9 +142,7 @@ pub const FLOORS: &[Floor] = &[
     },
     Floor {
         faults: &["admission-blocked"],
-        ..common("S02", "p99 wait behind a head that does not fit, s", Change::Times(1.5, 0.05), |run| {
-            metric::held_up(run, 0.99)
-        })
+        ..floor("S02", "share of the waiting behind a head that does not fit", Change::Reaches(0.3), metric::held_up)
     },
     common("S03", "cached share of the prompt tokens", Change::Falls(0.1), metric::cached_share),
     common(

@@ -76,14 +76,17 @@ pub(super) fn wait(played: &Played, p: f64) -> Option<f64> {
     quantile(waits(played).into_iter(), p)
 }
 
-/// Quantile of the time that requests waited while the head of the queue did not fit the KV pool: a long prompt that is
-/// admitted at once holds others up by its computation alone, which is another cause.
-pub(super) fn held_up(played: &Played, p: f64) -> Option<f64> {
-    let waited = |row: usize| {
-        let truth = played.simulated.truth.requests.get(row)?.as_ref()?;
-        Some(truth.prompt_life().held_up_ns as f64 * 1e-9)
-    };
-    quantile(run(played)?.window().filter_map(|(row, _)| waited(row)), p)
+/// Share of all waiting of the window's requests during which the head of the queue did not fit the KV pool: a long prompt
+/// that is admitted at once holds others up by its computation alone, which is another cause.
+pub(super) fn held_up(played: &Played) -> Option<f64> {
+    let (mut held, mut waited) = (0.0, 0.0);
+    for (row, _) in run(played)?.window() {
+        let Some(Some(truth)) = played.simulated.truth.requests.get(row) else { continue };
+        let life = truth.prompt_life();
+        held += life.held_up_ns as f64;
+        waited += life.scheduled_ns.map_or(0.0, |scheduled_ns| (scheduled_ns - truth.seen.intended_ns) as f64);
+    }
+    (waited > 0.0).then(|| held / waited)
 }
 
 pub(super) fn tpot(played: &Played, p: f64) -> Option<f64> {

@@ -138,7 +138,7 @@ pub(super) const FAULTS: &[FaultSpec] = &[
         doc: "others send prompts that fit the KV pool only once much of it is free: the queue waits behind each",
         scene: scene::LONGEST_FILLS_POOL,
         params: &[
-            param("pool_share", "", [0.5, 0.7, 0.95], [0.01, 0.99], "share of the KV pool that such a prompt needs"),
+            param("pool_share", "", [0.5, 0.7, 0.99], [0.01, 0.99], "share of the KV pool that such a prompt needs"),
             // Often enough to be seen, and seldom enough for the queue to empty in between.
             param("period_s", "s", [11.0, 7.0, 4.3], [0.001, 1e4], "interval at which others send"),
         ],

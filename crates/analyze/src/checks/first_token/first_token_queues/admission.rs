@@ -1,12 +1,15 @@
 //! Whether a prompt that does not fit the KV pool holds up those behind it.
 
-use super::{Params, engine::at_moments};
+use super::{Params, engine::elsewhere};
 use crate::{
     case::Case,
     measure::{
         counters::{growth_in, runs_of},
+        first_token_waits::{FirstTokenWaits, overlap, union},
         kv_pool::KvPool,
         prefill_queue::{buckets, middle},
+        replicas::together,
+        stalls::Stalls,
         stated,
         waiting_moments::{Waiting, WaitingMoments},
     },
@@ -22,31 +25,37 @@ use firstcheck_model::{
 
 /// Requests wait with seats and a part of the pool free, and the largest prompt does not fit that part. It is the head of
 /// the queue where what runs has no more than requests usually do; else it may be among them, and hold others up by being
-/// computed, where long prompts explain the waits (`long`).
+/// computed, where long prompts explain the waits (`long`). Between scrapes streams tell: they stand still for what is
+/// computed, and go on while a head waits for room.
 pub(super) fn admission(case: &Case<'_>, params: &Params, long: bool) -> Result<Weighed, Missing> {
-    at_moments(case, params, "KV usage while requests wait", |moments| {
-        let room = Room::of(case.side, params)?;
-        let any = room.share(moments, |_| true)?;
-        let head = room.share(moments, |at| room.holds_no_large(at))?;
-        let (any_share, head_share) = (any.value.0, head.value.0);
-        let facts = vec![any.fact(format!(
-            "the largest prompt (about {:.0} tokens of a pool of {:.0}) does not fit at {:.0} % of the moments of waiting, with \
-             room for others; at {:.0} % it is not among those that run",
-            room.largest,
-            room.pool,
-            any_share * 100.0,
-            head_share * 100.0
-        ))];
-        if head_share < params.head && any_share >= MOST && long {
-            return Err(Missing {
-                what: "whether the largest prompt waits, or is computed while others wait: too few scrapes show them waiting"
-                    .into(),
-                why: Why::TooFew { have: any.n, need: (2.0 / params.head).ceil() as u64 },
-                obtain: "read the pages more often: firstcheck run --url URL --scrape-interval 500ms".into(),
-            });
-        }
-        Ok(Weighed::by(head_share >= params.head || any_share >= MOST, facts))
-    })
+    if let Some(fact) = elsewhere(case, params) {
+        return Ok(Weighed::Excludes(vec![fact]));
+    }
+    let moments = case.side.measure::<WaitingMoments>()?;
+    let room = Room::of(case.side, params)?;
+    let any = room.share(&moments, |_| true)?;
+    let head = room.share(&moments, |at| room.holds_no_large(at))?;
+    let (any_share, head_share) = (any.value.0, head.value.0);
+    let mut facts = vec![any.fact(format!(
+        "the largest prompt (about {:.0} tokens of a pool of {:.0}) does not fit at {:.0} % of the moments of waiting, with \
+         room for others; at {:.0} % it is not among those that run",
+        room.largest,
+        room.pool,
+        any_share * 100.0,
+        head_share * 100.0
+    ))];
+    if head_share >= params.share || (any_share >= MOST && !long) {
+        return Ok(Weighed::Supports(facts));
+    }
+    if room.is_taken(&moments)? || !room.blocks_at_some_scrape(case.side) {
+        return Ok(Weighed::Excludes(facts));
+    }
+    let going = beside_going_streams(case.side, params)?;
+    facts.push(going.fact(format!(
+        "streams go on as usual during {:.0} % of the waiting: nothing is computed that holds them up",
+        going.value.0 * 100.0
+    )));
+    Ok(Weighed::by(going.value.0 >= params.share, facts))
 }
 
 /// What there is room for.
@@ -89,6 +98,27 @@ impl Room {
         })
     }
 
+    /// Whether seats or the pool are taken at most moments of waiting: then that is what lacks.
+    fn is_taken(&self, moments: &WaitingMoments) -> Result<bool, Missing> {
+        let taken = moments.at_which("KV usage at the same scrape", |at| {
+            Some(at.usage? >= self.full || at.running.is_some_and(|running| running >= self.seats))
+        })?;
+        Ok(taken.value.0 >= MOST)
+    }
+
+    /// Whether at some scrape, whoever waits, the largest prompt would not have been admitted beside what runs.
+    fn blocks_at_some_scrape(&self, side: &Side<'_>) -> bool {
+        side.evidence.runs.iter().any(|run| {
+            run.series(Signal::KvCacheUsage, Part::Value).any(|series| {
+                together(run, series, Signal::Running).any(|(usage, running)| {
+                    let at = Waiting { at: 0.0, waiting: 0.0, running: Some(running), usage: Some(usage) };
+                    let blocks = usage < self.full && (1.0 - usage) * self.pool < self.largest;
+                    blocks && running < self.seats && self.holds_no_large(&at)
+                })
+            })
+        })
+    }
+
     /// Whether what runs has no more tokens than as many requests usually do, so that the largest prompt is not among them.
     fn holds_no_large(&self, at: &Waiting) -> bool {
         let told = at.running.zip(self.usual).zip(at.usage);
@@ -103,6 +133,43 @@ fn tokens_of_one(side: &Side<'_>) -> Option<f64> {
         requests.filter_map(|request| Some(f64::from(request.prompt_tokens?) + f64::from(request.output_tokens?)));
     let (sum, n) = each.fold((0.0, 0_u64), |(sum, n), tokens| (sum + tokens, n + 1));
     (n > 0).then(|| sum / n as f64)
+}
+
+/// Usual gaps from which a stream stands still.
+const STILL: f64 = 3.0;
+
+/// Share of the noticed waits during which no stream stood still: an engine that computes prompts lets its streams wait.
+///
+/// # Errors
+/// Stalls of that length are not all listed, or nobody waited for so long.
+fn beside_going_streams(side: &Side<'_>, params: &Params) -> Result<Measurement<Ratio>, Missing> {
+    let (waits, stalls) = (side.measure::<FirstTokenWaits>()?, side.measure::<Stalls>()?);
+    let least = STILL * stalls.usual.0;
+    if stalls.shortest.0 > least {
+        return Err(Missing {
+            what: "whether streams stood still while requests waited: the run has too many gaps to list".into(),
+            why: Why::Mixed,
+            obtain: "read the pages more often, or measure for a shorter time: firstcheck run --url URL --duration 60s"
+                .into(),
+        });
+    }
+    let (mut waited, mut still, mut n) = (0.0, 0.0, 0);
+    for run in 0..side.evidence.runs.len() {
+        let mine = stalls.stalls.iter().filter(|stall| stall.run == run && stall.length.0 >= least);
+        let spans = union(mine.filter_map(|stall| Some((stall.start.seconds()?, stall.end.seconds()?))).collect());
+        let late = waits.rows.iter().filter(|row| row.run == run && row.wait.is_finite() && row.wait >= params.noticed);
+        for row in late {
+            n += 1;
+            waited += row.wait;
+            still += overlap(&spans, row.at, row.at + row.wait);
+        }
+    }
+    if waited <= 0.0 {
+        return Err(Missing::not_exposed("requests that waited for long", "firstcheck run --url URL"));
+    }
+    let by = "waits during which no stream stood still / waits".into();
+    let source = Source::Derived { by, from: runs_of(&side.evidence.runs) };
+    Ok(Measurement { value: Ratio(1.0 - still / waited), interval: None, n, source })
 }
 
 /// The largest prompt: of the client's requests and, if it is longer, the mean of the last bucket of the server's histogram

@@ -28,7 +28,7 @@ use firstcheck_model::{
 use firstcheck_stats::{quantile::Sample, queue::Load, rank::spearman};
 
 /// What the engine's wait comes to, if it is too small a part to have a cause in the engine.
-fn elsewhere(case: &Case<'_>, params: &Params) -> Option<Fact> {
+pub(super) fn elsewhere(case: &Case<'_>, params: &Params) -> Option<Fact> {
     if let Some(fact) = in_client(case, params) {
         return Some(fact);
     }
@@ -246,7 +246,7 @@ pub(super) fn pool_full(case: &Case<'_>, params: &Params) -> Result<Weighed, Mis
 }
 
 /// Weighs what holds at the moments at which requests wait; where nobody is seen waiting it holds nobody up.
-pub(super) fn at_moments(
+fn at_moments(
     case: &Case<'_>,
     params: &Params,
     what: &str,

@@ -29,7 +29,7 @@ declare_check! {
     /// - Long prefill: prompts above the step's budget cover half of the waiting, or a queue of them alone predicts it.
     /// - Variance: W = λ·mean(s²)/2(1−ρ) is within {sane} of the mean wait, or its ρ within {near}; ρ or CV² above {busy}.
     /// - Seats, pool, admission: at most moments of waiting all seats are taken; {pool} of the pool is; or neither is and the
-    ///   largest prompt does not fit, which beside long prefills must not be among those that run (at {head}).
+    ///   largest prompt does not fit; beside long prefills it must not run, or streams go on, for {share} of the waits.
     ///
     /// ## What to do
     ///
@@ -53,7 +53,6 @@ declare_check! {
             sane: 3.0 ["1"] = "factor between predicted and observed wait that is still plausible",
             near: 0.1 ["1"] = "difference of predicted and implied utilisation that is still plausible",
             busy: 0.3 ["1"] = "utilisation, or spread of services, without which no queue comes from prompts",
-            head: 0.1 ["1"] = "share of the moments of waiting at which a prompt that does not fit must be the queue's head",
             pool: 0.95 ["1"] = "share of the KV pool in use from which it counts as full",
         },
         causes: {
