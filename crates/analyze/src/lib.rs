@@ -21,6 +21,7 @@ pub mod settling;
 pub mod shared;
 pub mod side;
 pub mod split;
+mod spoken;
 pub mod sweep;
 pub mod symptom;
 pub mod verdict;

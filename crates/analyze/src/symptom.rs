@@ -3,6 +3,7 @@
 use crate::{
     declare::Check,
     registry::{CHECKS, by_code_or_slug},
+    spoken::spoken,
 };
 use firstcheck_model::finding::Family;
 
@@ -113,10 +114,10 @@ fn parts(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// What each word that was asked is worth for a check: 1 where it stands in its symptom, less in its causes and its page,
+/// What each word that was asked is worth for a check: 1 where it stands in its symptom or is said of it, less in its causes and its page,
 /// 0 where it does not know it.
 fn worths(asked: &[String], check: &Check) -> Vec<f64> {
-    let title = words(&format!("{} {}", check.symptom, check.slug.replace('-', " ")));
+    let title = words(&format!("{} {} {}", check.symptom, check.slug.replace('-', " "), spoken(check.code)));
     let causes: Vec<String> = check.causes.iter().flat_map(|cause| words(cause.means)).collect();
     let page: Vec<String> = check.doc.iter().flat_map(|line| words(line)).collect();
     let worth = |word: &String| {
@@ -143,7 +144,11 @@ fn stem(word: &str) -> String {
     cut.unwrap_or(word).to_owned()
 }
 
+/// Most letters of an ending.
+const ENDING: usize = 3;
+
 /// Whether two words are one, but for a slip or an ending.
 pub(crate) fn same(one: &str, other: &str) -> bool {
-    one == other || strsim::jaro_winkler(one, other) >= ALIKE[usize::from(one.len() >= LONG)]
+    let near = |least: f64| one.len().abs_diff(other.len()) <= ENDING && strsim::jaro_winkler(one, other) >= least;
+    one == other || near(ALIKE[usize::from(one.len() >= LONG)])
 }

@@ -119,11 +119,34 @@ fn a_symptom_in_ones_own_words_names_its_check() {
             assert!(found.contains(&check.code), "{words}: {found:?}");
         }
     }
-    let cases = [("requests are preempted all the time", "S15"), ("late first token after deploy", "S01")];
-    for (words, code) in cases {
-        let found: Vec<&str> = meant(words).iter().map(|check| check.code).collect();
-        assert!(found.contains(&code), "{words}: {found:?}");
-    }
+    let cases = [
+        ("requests are preempted all the time", "S15"),
+        ("late first token after deploy", "S01"),
+        ("tokens arrive in lumps", "S12"),
+        ("tokens come in bursts", "S12"),
+        ("streaming is choppy", "S07"),
+        ("the stream freezes mid answer", "S09"),
+        ("latency spikes every minute", "S08"),
+        ("server won't start", "S14"),
+        ("the server does not come up", "S14"),
+        ("oom at startup", "S14"),
+        ("cuda out of memory with images", "S18"),
+        ("RSS keeps growing", "S17"),
+        ("no response", "S19"),
+        ("requests are stuck and nothing comes back", "S19"),
+        ("retry storm", "S04"),
+        ("it never recovers after a burst", "S04"),
+        ("json mode is slow", "S11"),
+        ("cpu offload is slow", "S05"),
+        ("pd disaggregation is slow", "S13"),
+        ("kv cache full", "S15"),
+        ("queue grows", "S02"),
+        ("the hit rate of the cache dropped", "S03"),
+    ];
+    let found = |words: &str| meant(words).iter().map(|check| check.code).collect::<Vec<_>>();
+    let missed: Vec<_> = cases.into_iter().filter(|(words, code)| !found(words).contains(code)).collect();
+    let instead: Vec<_> = missed.iter().map(|(words, _)| found(words)).collect();
+    assert!(missed.is_empty(), "{missed:?}: {instead:?}");
     let codes = |words: &str| meant(words).iter().map(|check| check.code).collect::<Vec<_>>();
     let family = |from: &str, to: &str| {
         let own = CHECKS.iter().map(|check| check.code).filter(|code| (from..=to).contains(code));
