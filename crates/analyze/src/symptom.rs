@@ -114,8 +114,8 @@ fn parts(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// What each word that was asked is worth for a check: 1 where it stands in its symptom or is said of it, less in its causes and its page,
-/// 0 where it does not know it.
+/// What each word that was asked is worth for a check: 1 where it stands in its symptom or is said of it, less in its causes
+/// and its page, 0 where it does not know it.
 fn worths(asked: &[String], check: &Check) -> Vec<f64> {
     let title = words(&format!("{} {} {}", check.symptom, check.slug.replace('-', " "), spoken(check.code)));
     let causes: Vec<String> = check.causes.iter().flat_map(|cause| words(cause.means)).collect();

@@ -47,8 +47,14 @@ pub(super) fn admission(case: &Case<'_>, params: &Params, long: bool) -> Result<
     if head_share >= params.share || (any_share >= MOST && !long) {
         return Ok(Weighed::Supports(facts));
     }
-    if room.is_taken(&moments)? || !room.blocks_at_some_scrape(case.side) {
-        return Ok(Weighed::Excludes(facts));
+    match room.blocks_at_some_scrape(case.side) {
+        _ if room.is_taken(&moments)? => return Ok(Weighed::Excludes(facts)),
+        Some(true) => {}
+        None if any_share >= MOST => {
+            let what = "whether the largest prompt is among those that run: how many do, and what they usually hold";
+            return Err(Missing::not_exposed(what, "firstcheck run --url URL --scrape-interval 1s"));
+        }
+        Some(false) | None => return Ok(Weighed::Excludes(facts)),
     }
     let going = beside_going_streams(case.side, params)?;
     facts.push(going.fact(format!(
@@ -106,17 +112,21 @@ impl Room {
         Ok(taken.value.0 >= MOST)
     }
 
-    /// Whether at some scrape, whoever waits, the largest prompt would not have been admitted beside what runs.
-    fn blocks_at_some_scrape(&self, side: &Side<'_>) -> bool {
-        side.evidence.runs.iter().any(|run| {
-            run.series(Signal::KvCacheUsage, Part::Value).any(|series| {
-                together(run, series, Signal::Running).any(|(usage, running)| {
-                    let at = Waiting { at: 0.0, waiting: 0.0, running: Some(running), usage: Some(usage) };
-                    let blocks = usage < self.full && (1.0 - usage) * self.pool < self.largest;
-                    blocks && running < self.seats && self.holds_no_large(&at)
-                })
-            })
-        })
+    /// Whether at some scrape, whoever waits, the largest prompt would not have been admitted beside what runs; `None`: no
+    /// page says how many run, or no request what one holds.
+    fn blocks_at_some_scrape(&self, side: &Side<'_>) -> Option<bool> {
+        self.usual?;
+        let scrapes = side.evidence.runs.iter().flat_map(|run| {
+            let usage = run.series(Signal::KvCacheUsage, Part::Value);
+            usage.flat_map(|series| together(run, series, Signal::Running))
+        });
+        let mut scrapes = scrapes.peekable();
+        scrapes.peek()?;
+        Some(scrapes.any(|(usage, running)| {
+            let at = Waiting { at: 0.0, waiting: 0.0, running: Some(running), usage: Some(usage) };
+            let blocks = usage < self.full && (1.0 - usage) * self.pool < self.largest;
+            blocks && running < self.seats && self.holds_no_large(&at)
+        }))
     }
 
     /// Whether what runs has no more tokens than as many requests usually do, so that the largest prompt is not among them.
