@@ -4,7 +4,7 @@ use super::{Params, engine::elsewhere};
 use crate::{
     case::Case,
     measure::{
-        counters::{growth_in, runs_of},
+        counters::{growth, growth_in, runs_of},
         first_token_waits::{FirstTokenWaits, overlap, union},
         kv_pool::KvPool,
         prefill_queue::{buckets, middle},
@@ -27,7 +27,20 @@ use firstcheck_model::{
 /// the queue where what runs has no more than requests usually do; else it may be among them, and hold others up by being
 /// computed, where long prompts explain the waits (`long`). Between scrapes streams tell: they stand still for what is
 /// computed, and go on while a head waits for room.
+///
+/// Where a second KV tier serves requests, who waits may wait for it, with others' room free: that is not told apart.
 pub(super) fn admission(case: &Case<'_>, params: &Params, long: bool) -> Result<Weighed, Missing> {
+    let tier = growth(case.side, Signal::ExternalHits, Part::Value).is_ok_and(|found| found.value > 0.0);
+    match told(case, params, long)? {
+        Weighed::Supports(_) if tier => {
+            let what = "who waits for room and who for the second KV tier (S05)";
+            Err(Missing::not_exposed(what, "num_requests_waiting_by_reason of a later vLLM"))
+        }
+        weighed => Ok(weighed),
+    }
+}
+
+fn told(case: &Case<'_>, params: &Params, long: bool) -> Result<Weighed, Missing> {
     if let Some(fact) = elsewhere(case, params) {
         return Ok(Weighed::Excludes(vec![fact]));
     }
