@@ -30,9 +30,10 @@ pub(super) struct Traceback {
 const FRAMES: usize = 12;
 
 /// What failures say, the more telling first.
-const KINDS: [(FailureKind, &str); 43] = [
+const KINDS: [(FailureKind, &str); 46] = [
     // A process that the system ended has no last words: its parent tells the signal.
     (FailureKind::Killed, "': -9"),
+    (FailureKind::Killed, "(exit code: -9)"),
     (FailureKind::Consequence, "See root cause above"),
     (FailureKind::Consequence, "See stack trace for root cause"),
     (FailureKind::Consequence, "Task finished unexpectedly"),
@@ -44,8 +45,10 @@ const KINDS: [(FailureKind, &str); 43] = [
     (FailureKind::Consequence, "Engine process failed to start"),
     (FailureKind::Consequence, "EngineDeadError"),
     (FailureKind::Consequence, "Scheduler hit an exception"),
+    (FailureKind::Consequence, "scheduler died during initialization"),
     (FailureKind::Consequence, "cancelled by another rank"),
     (FailureKind::Configuration, "is greater than the derived max_model_len"),
+    (FailureKind::Configuration, "is greater than the derived context_length"),
     (FailureKind::Configuration, "validation error for"),
     (FailureKind::Configuration, "unrecognized arguments"),
     (FailureKind::Configuration, "invalid choice"),

@@ -310,6 +310,33 @@ fn a_message_in_pieces_loses_nothing() {
     assert!(root.text.contains("max_model_len (99999)"), "{root:?}");
 }
 
+/// A scheduler that is gone says why itself, unless it was killed: then its parent knows by the signal alone.
+#[test]
+fn a_parent_of_sglang_tells_a_kill_and_repeats_the_rest() {
+    let trace =
+        |error: &str| format!("Traceback (most recent call last):\n  File \"/sglang/x.py\", line 1, in f\n{error}\n");
+    let gone = |exit: i32| {
+        format!(
+            "RuntimeError: Rank 0 scheduler died during initialization (exit code: {exit}). If exit code is -9 (SIGKILL), a \
+             common cause is the OS OOM killer."
+        )
+    };
+    let at = "[2026-01-02 03:04:05] ";
+    let context = "ValueError: Warning: User-specified context_length (65536) is greater than the derived context_length \
+                   (32768). This may lead to incorrect model outputs or CUDA errors.";
+    let memory = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
+    let raised = format!("{at}Scheduler hit an exception: {}", trace(memory));
+    let cases = [
+        (trace(context), FailureKind::Configuration),
+        (trace(&gone(-9)), FailureKind::Killed),
+        (format!("{raised}{at}Received sigquit from a child process.\n{}", trace(&gone(-3))), FailureKind::OutOfMemory),
+    ];
+    for (text, kind) in cases {
+        let log = read(&text);
+        assert_eq!(log.root_cause().map(|root| root.kind), Some(kind), "{text}: {:?}", log.failures);
+    }
+}
+
 #[test]
 fn a_day_that_no_month_has_dates_nothing() {
     for day in ["0", "32", "4294967295"] {

@@ -166,9 +166,10 @@ impl ServerLog {
 
     fn start_at(&mut self, ready_ns: i64, start: &Start) {
         if let Some(lines) = &self.sglang {
-            // Whether its pool fits is not worked out: the capacity is stated.
-            let (port, seconds) = (self.options.port, self.options.start_seconds);
-            return lines.start(&mut self.text, &self.config, port, ready_ns, seconds);
+            let LogOptions { port, start_seconds: seconds, .. } = self.options;
+            let opened = sglang::Opened { port, ready_ns, seconds };
+            self.over = lines.start(&mut self.text, &self.config, &start.outcome, opened);
+            return;
         }
         startup::write(self, ready_ns, start);
         if let Err(failure) = &start.outcome {
@@ -181,7 +182,10 @@ impl ServerLog {
     /// before the engine changes, rank by rank where the server has several.
     pub fn advance(&mut self, engine: &Engine, now_ns: i64) {
         if let Some(lines) = &mut self.sglang {
-            return lines.advance(&mut self.text, engine);
+            if !self.over {
+                lines.advance(&mut self.text, engine);
+            }
+            return;
         }
         while !self.over
             && let Some(interval) = self.intervals.get_mut(engine.config().parallel.data.rank as usize)

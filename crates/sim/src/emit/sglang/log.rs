@@ -1,6 +1,9 @@
 //! SGLang's log: its start, its batches, its retractions.
 
-use super::args;
+use super::{
+    args,
+    failure::{Ending, Stage, Told},
+};
 use crate::{
     config::{EngineConfig, EngineKind},
     emit::{
@@ -9,10 +12,18 @@ use crate::{
         version::Version,
     },
     engine::Engine,
-    memory::{GIB, ledger},
-    sglang::{Report, Retraction, Told},
+    memory::{Failure, GIB, Ledger, ledger},
+    sglang::{self, Report, Retraction},
 };
 use std::fmt::Write;
+
+/// Where a server is reached, when it is ready, and how long its start takes until then.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::emit) struct Opened {
+    pub(in crate::emit) port: u16,
+    pub(in crate::emit) ready_ns: i64,
+    pub(in crate::emit) seconds: f64,
+}
 
 /// Whether an engine of that kind logs as SGLang does.
 pub(in crate::emit) fn answered_by(config: &EngineConfig) -> bool {
@@ -40,62 +51,82 @@ impl Lines {
         }
     }
 
-    /// The start, which lasts `seconds` until the server is ready.
+    /// The start, which lasts `seconds` until the server is ready; whether it comes to an end before that.
     pub(in crate::emit) fn start(
         &self,
         text: &mut String,
         config: &EngineConfig,
-        port: u16,
-        ready_ns: i64,
-        seconds: f64,
-    ) {
+        outcome: &Result<u32, Failure>,
+        opened: Opened,
+    ) -> bool {
+        let Opened { port, ready_ns, seconds } = opened;
         let at = |share: f64| ready_ns - (seconds * (1.0 - share) * 1e9) as i64;
-        self.line(text, at(0.0), None, &args::line(config, self.version, port));
-        let token_bytes = ledger::kv_bytes_per_token(config);
-        let pool = f64::from(config.sglang.kv_tokens()) * token_bytes;
+        let failure = outcome.as_ref().err().and_then(|failure| Ending::of(config, failure));
+        let last = failure.as_ref().map_or(Stage::Ready, |failure| failure.after);
+        if last >= Stage::Called {
+            self.line(text, at(0.0), None, &args::line(config, self.version, port));
+        }
         for (rank, ledger) in ledger::ledgers(config).iter().enumerate() {
-            let rank = Some(rank as u32);
-            let free = ledger.free_at_start();
-            let (loaded, pooled) = (free - ledger.weights, free - ledger.weights - pool);
-            let captured = pooled - ledger.graphs;
-            let newest = self.since(23);
-            let (begins, ends) = if newest {
-                ("Init parallel begin.".to_owned(), format!("Init parallel ends. elapsed={:.2} s", seconds * 0.02))
-            } else {
-                (
-                    "Init torch distributed begin.".to_owned(),
-                    format!(
-                        "Init torch distributed ends. elapsed={:.2} s, mem usage={:.2} GB",
-                        seconds * 0.02,
-                        ledger.context / GIB
-                    ),
-                )
-            };
-            self.line(text, at(0.2), rank, &begins);
-            self.line(text, at(0.22), rank, &ends);
-            self.line(text, at(0.22), rank, &format!("Load weight begin. avail mem={:.2} GB", free / GIB));
-            let kind = format!("type=ForCausalLM, avail mem={:.2} GB", loaded / GIB);
-            let used = ledger.weights / GIB;
-            let loading = format!("Load weight end. elapsed={:.2} s, {kind}, mem usage={used:.2} GB.", seconds * 0.4);
-            self.line(text, at(0.62), rank, &loading);
-            self.line(text, at(0.64), rank, &self.allocated(config, pool));
-            self.line(text, at(0.64), rank, &format!("Memory pool end. avail mem={:.2} GB", pooled / GIB));
-            let name = if self.since(4) { "target decode CUDA graph" } else { "cuda graph" };
-            let begin =
-                format!("Capture {name} begin. This can take up to several minutes. avail mem={:.2} GB", pooled / GIB);
-            self.line(text, at(0.65), rank, &begin);
-            let end = format!(
-                "Capture {name} end. Time elapsed: {:.2} s. mem usage={:.2} GB. avail mem={:.2} GB.",
-                seconds * 0.3,
-                ledger.graphs / GIB,
-                captured / GIB
-            );
-            self.line(text, at(0.95), rank, &end);
-            if rank == Some(0) {
-                self.line(text, at(0.96), rank, &capacity(config, captured));
+            for (stage, share, message) in self.rank(config, rank, ledger, seconds) {
+                if stage <= last {
+                    self.line(text, at(share), Some(rank as u32), &message);
+                }
             }
         }
-        self.line(text, at(1.0), None, "The server is fired up and ready to roll!");
+        match failure {
+            Some(failure) => failure.told.iter().for_each(|told| match told {
+                Told::Line(rank, message) => self.line(text, ready_ns, *rank, message),
+                Told::Bare(message) => text.push_str(message),
+            }),
+            None => self.line(text, at(1.0), None, "The server is fired up and ready to roll!"),
+        }
+        last < Stage::Ready
+    }
+
+    /// What a rank says of its start: the stage that it is in, the share of the start that is over, the message.
+    fn rank(&self, config: &EngineConfig, rank: usize, ledger: &Ledger, seconds: f64) -> Vec<(Stage, f64, String)> {
+        let pool = f64::from(config.sglang.kv_tokens()) * ledger::kv_bytes_per_token(config);
+        let free = ledger.free_at_start();
+        let (loaded, pooled) = (free - ledger.weights, free - ledger.weights - pool);
+        let captured = pooled - ledger.graphs;
+        let (begins, ends) = if self.since(23) {
+            ("Init parallel begin.".to_owned(), format!("Init parallel ends. elapsed={:.2} s", seconds * 0.02))
+        } else {
+            (
+                "Init torch distributed begin.".to_owned(),
+                format!(
+                    "Init torch distributed ends. elapsed={:.2} s, mem usage={:.2} GB",
+                    seconds * 0.02,
+                    ledger.context / GIB
+                ),
+            )
+        };
+        let kind = format!("type=ForCausalLM, avail mem={:.2} GB", loaded / GIB);
+        let used = ledger.weights / GIB;
+        let loading = format!("Load weight end. elapsed={:.2} s, {kind}, mem usage={used:.2} GB.", seconds * 0.4);
+        let name = if self.since(4) { "target decode CUDA graph" } else { "cuda graph" };
+        let begin =
+            format!("Capture {name} begin. This can take up to several minutes. avail mem={:.2} GB", pooled / GIB);
+        let end = format!(
+            "Capture {name} end. Time elapsed: {:.2} s. mem usage={:.2} GB. avail mem={:.2} GB.",
+            seconds * 0.3,
+            ledger.graphs / GIB,
+            captured / GIB
+        );
+        let mut lines = vec![
+            (Stage::Loading, 0.2, begins),
+            (Stage::Loading, 0.22, ends),
+            (Stage::Loading, 0.22, format!("Load weight begin. avail mem={:.2} GB", free / GIB)),
+            (Stage::Loaded, 0.62, loading),
+            (Stage::Capturing, 0.64, self.allocated(config, pool)),
+            (Stage::Capturing, 0.64, format!("Memory pool end. avail mem={:.2} GB", pooled / GIB)),
+            (Stage::Capturing, 0.65, begin),
+            (Stage::Captured, 0.95, end),
+        ];
+        if rank == 0 {
+            lines.push((Stage::Captured, 0.96, capacity(config, captured)));
+        }
+        lines
     }
 
     fn allocated(&self, config: &EngineConfig, pool: f64) -> String {
@@ -142,10 +173,10 @@ impl Lines {
         false
     }
 
-    fn told(&self, told: &Told) -> String {
+    fn told(&self, told: &sglang::Told) -> String {
         let mark = if self.since(4) { "," } else { "." };
         match *told {
-            Told::Prefill { note, usage, queue, pending, throughput } => {
+            sglang::Told::Prefill { note, usage, queue, pending, throughput } => {
                 let pending = if self.since(14) { format!(", #pending-token: {pending}") } else { String::new() };
                 format!(
                     "Prefill batch{mark} #new-seq: {}, #new-token: {}, #cached-token: {}, token usage: {usage:.2}, \
@@ -154,21 +185,21 @@ impl Lines {
                     note.new_seqs, note.new_tokens, note.cached_tokens, note.running
                 )
             }
-            Told::Decode { running, used, usage, queue, graph, throughput } => {
+            sglang::Told::Decode { running, used, usage, queue, graph, throughput } => {
                 let graph = if graph { "True" } else { "False" };
                 format!(
                     "Decode batch{mark} #running-req: {running}, #token: {used}, token usage: {usage:.2}, cuda graph: \
                      {graph}, gen throughput (token/s): {throughput:.2}, #queue-req: {queue}"
                 )
             }
-            Told::Retraction(Retraction { requests, gained, ratio_before, ratio_after, .. }) => {
+            sglang::Told::Retraction(Retraction { requests, gained, ratio_before, ratio_after, .. }) => {
                 let gained = if self.since(8) { format!("#new_tokens_gained: {gained}, ") } else { String::new() };
                 format!(
                     "KV cache pool is full. Retract requests. #retracted_reqs: {requests}, {gained}#new_token_ratio: \
                      {ratio_before:.4} -> {ratio_after:.4}"
                 )
             }
-            Told::GaveUp(id) => {
+            sglang::Told::GaveUp(id) => {
                 let id = format!("{:032x}", u64::from(id.slot) << 32 | u64::from(id.generation));
                 let reason = "Out of memory even after retracting all other requests in the decode batch. Aborting the \
                               last request.";

@@ -2,6 +2,7 @@
 
 mod args;
 mod buckets;
+mod failure;
 mod families;
 mod log;
 
@@ -9,4 +10,4 @@ mod log;
 pub(crate) use args::server_info;
 pub(crate) use buckets::adopt;
 pub(crate) use families::families;
-pub(in crate::emit) use log::{Lines, answered_by};
+pub(in crate::emit) use log::{Lines, Opened, answered_by};

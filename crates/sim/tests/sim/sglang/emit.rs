@@ -195,3 +195,39 @@ fn a_scheduler_that_dies_says_what_it_raised() {
     assert!(text.contains("Scheduler hit an exception: Traceback (most recent call last):"), "{text}");
     assert!(text.contains("RuntimeError: boom") && !text.contains("Cache flushed"), "{text}");
 }
+
+#[test]
+fn a_start_that_fails_says_why_and_nothing_after_it() {
+    let cases: [(fn(&mut EngineConfig), &str, &str); 4] = [
+        (
+            |config| config.memory.unknown_argument = Some("--nonsense".into()),
+            "unrecognized arguments: --nonsense",
+            "server_args",
+        ),
+        (
+            |config| config.memory.model_max_len = Some(1000),
+            "context_length (131072) is greater than the derived context_length (1000)",
+            "Load weight begin",
+        ),
+        (
+            |config| config.memory.others_gib = vec![70.0],
+            "Not enough memory. Please try to increase --mem-fraction-static",
+            "Capture",
+        ),
+        (|config| config.memory.extra_weights_gib = vec![90.0], "torch.OutOfMemoryError", "Load weight end"),
+    ];
+    for (fault, why, never) in cases {
+        let mut config = EngineConfig::sglang();
+        fault(&mut config);
+        let mut log = ServerLog::new(&config, LogOptions::default());
+        let start = memory::start(&config);
+        assert!(start.outcome.is_err(), "{why}");
+        log.start(&start);
+        log.notice(1, &Notice::PrefixCacheReset);
+        let text = log.into_text();
+        assert!(text.contains(why), "{why} in\n{text}");
+        for later in [never, "fired up", "Cache flushed"] {
+            assert!(!text.contains(later), "{later} in\n{text}");
+        }
+    }
+}
