@@ -196,9 +196,12 @@ fn a_scheduler_that_dies_says_what_it_raised() {
     assert!(text.contains("RuntimeError: boom") && !text.contains("Cache flushed"), "{text}");
 }
 
+/// What keeps an engine from starting.
+type Fault = fn(&mut EngineConfig);
+
 #[test]
 fn a_start_that_fails_says_why_and_nothing_after_it() {
-    let cases: [(fn(&mut EngineConfig), &str, &str); 4] = [
+    let cases: [(Fault, &str, &str); 4] = [
         (
             |config| config.memory.unknown_argument = Some("--nonsense".into()),
             "unrecognized arguments: --nonsense",
